@@ -4,8 +4,9 @@
  *
  * Layer: merkle.  A reader stops at the first block that does not lead to the
  * root; an audit goes on and tells damage to data from damage to the tree.  A
- * hash block that fails is rebuilt from the blocks below it: when the rebuilt
- * one leads to the root, only the stored one was damaged.
+ * hash block that fails is rebuilt from the blocks stored below it, and when
+ * that does not lead to the root either, from the data alone: if one of them
+ * does, only stored hash blocks were damaged.
  */
 #ifndef MERKLE_AUDIT_H
 #define MERKLE_AUDIT_H
