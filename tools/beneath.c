@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening below a directory.  Layer: tools. */
+#include "tools/beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* One directory after the other; the last component with the real flags. */
+static int open_steps(int dir, char *path, int flags)
+{
+	int at = dir, next;
+	char *slash;
+
+	for (;;) {
+		slash = strchr(path, '/');
+		if (slash)
+			*slash = '\0';
+		if (!strcmp(path, ".."))
+			next = -EXDEV;
+		else
+			next = openat(at, path,
+				      (slash ? O_PATH | O_DIRECTORY : flags) |
+					      O_CLOEXEC | O_NOFOLLOW |
+					      O_NONBLOCK);
+		if (next == -1)
+			next = -errno;
+		if (at != dir)
+			close(at);
+		if (next < 0 || !slash)
+			return next;
+		at = next;
+		path = slash + 1;
+	}
+}
+
+static int open_walk(int dir, const char *path, int flags)
+{
+	char *copy;
+	int fd;
+
+	if (path[0] == '/')
+		return -EXDEV;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	fd = open_steps(dir, copy, flags);
+	free(copy);
+	return fd;
+}
+
+int open_beneath(int dir, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned int)(flags | O_CLOEXEC | O_NONBLOCK),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return (int)fd;
+	return errno == ENOSYS ? open_walk(dir, path, flags) : -errno;
+}
