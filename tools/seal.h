@@ -4,8 +4,8 @@
  *
  * Layer: tools.  The order in which a tree is sealed:
  *
- *   list        the names, sorted; directories are looked at again at the end
- *   hash        every file, small ones in batches over files, large ones in
+ *   list        the names; directories are looked at again at the end
+ *   hash        meanwhile, every file: small ones in batches over files, large ones in
  *               parts; sidecars are written, each whole or not at all.  One
  *               that would take the place of another digest's goes to next/,
  *               so that the old manifest stays right
@@ -39,8 +39,7 @@ struct seal_opts {
 
 /** Counts of one run; any thread adds, relaxed: they order nothing. */
 struct seal_counts {
-	_Atomic(uint64_t) files, bytes, reused, sidecar_bytes, stat_only,
-		failed;
+	_Atomic(uint64_t) reused, sidecar_bytes, stat_only, failed;
 };
 
 /* I: set before hashing, then read-only.  A: atomic.  W: by the one worker
@@ -60,11 +59,13 @@ struct seal {
 	struct seal_counts n;             /* A */
 	_Atomic(const char *) stat_only_path; /* A: one that had no lease */
 	atomic_int stat_only_why;             /* A */
-	size_t *files;                        /* I: items that are files */
-	size_t nfiles;                        /* I */
 };
 
-/** seal_hash() - hash all files; Return: 0 or a negative errno, after
+/** seal_list() - list the tree; Return: 0 or a negative errno after a message
+ */
+int seal_list(struct seal *s);
+
+/** seal_hash() - list the tree and hash all files meanwhile; Return: 0 or a negative errno, after
  * messages for each file that failed */
 int seal_hash(struct seal *s);
 

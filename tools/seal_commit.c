@@ -46,7 +46,7 @@ static int put_entries(struct output *o, const struct seal *s, bool partial)
 
 	verity_manifest_put_head(&o->text, &s->head);
 	for (size_t i = 0; i < s->tree.n && !err; i++) {
-		const struct item *it = &s->tree.v[i];
+		const struct item *it = s->tree.v[i];
 
 		if (partial && it->e.kind == VERITY_FILE &&
 		    it->state != ITEM_DONE)
@@ -181,9 +181,9 @@ static int sweep(int meta, const char *folder, const struct claims *c,
 		return dir;
 	err = tree_walk(&t, dir, NULL);
 	for (size_t i = t.n; i-- > 0 && !err;) {
-		const char *path = t.v[i].e.path;
+		const char *path = t.v[i]->e.path;
 
-		if (t.v[i].e.kind == VERITY_DIR)
+		if (t.v[i]->e.kind == VERITY_DIR)
 			unlinkat(dir, path, AT_REMOVEDIR);
 		else
 			err = each(meta, dir, path, c);
@@ -242,8 +242,13 @@ static int view_entries(const struct seal *s, struct verity_manifest *m)
 	if (!m->entry)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->tree.n; i++)
-		m->entry[i] = s->tree.v[i].e;
+		m->entry[i] = s->tree.v[i]->e;
 	return 0;
+}
+
+static bool is_there(const struct seal *s, const char *folder)
+{
+	return faccessat(s->meta, folder, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* The new state is valid already: what fails here is done by the next run. */
@@ -251,10 +256,13 @@ static void tidy(const struct seal *s)
 {
 	struct verity_manifest m;
 	struct claims c = { &m, NULL };
-	int err = view_entries(s, &m);
+	int err;
 
 	progress_stage("tidying");
 	unlinkat(s->meta, SEALED_PARTIAL, 0);
+	if (!is_there(s, SEALED_NEXT) && !is_there(s, SEALED_META))
+		return;
+	err = view_entries(s, &m);
 	if (!err)
 		err = seal_settle(s->meta, &m, NULL);
 	if (!err)

@@ -13,19 +13,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Files a worker takes at once; their single blocks fill the hash lanes. */
-#define BATCH 16
+#define BATCH TREE_BLOCK
+
+/* Failed files that get a line each. */
+#define TOLD 20U
 
 /* From here on a file is hashed in parts by all threads, after the others. */
 #define LARGE ((uint64_t)8 << 20)
 
-/* One worker's files of at most one block, waiting to be hashed together. */
+/* What one worker keeps: the directory that its last file was in, since the
+ * next is most likely there too; and its files of at most one block, waiting
+ * to be hashed together. */
 struct batch {
+	int dir;        /* owned; -1: none */
+	const char *up; /* its path: the first up_len bytes of an item's */
+	size_t up_len;
 	size_t n;
 	struct item *item[BATCH];
 	uint8_t *block; /* BATCH data blocks */
@@ -46,6 +55,7 @@ static struct batch *batch_of(struct seal *s, unsigned int worker)
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
+	b->dir = -1;
 	s->batch[worker] = b;
 	b->block = malloc(BATCH * (size_t)s->head.params.block_size);
 	return b->block ? b : NULL;
@@ -274,19 +284,25 @@ static int hash_open(struct seal *s, struct batch *b, struct item *it, int fd)
 	return err;
 }
 
-/* A file that cannot be sealed is told once and the rest goes on, so that one
- * run shows all that is wrong; an interruption is not told. */
-static int failed(struct seal *s, struct item *it, int err)
+static void say_failed(const struct seal *s, const struct item *it, int err)
 {
-	if (err == -EINTR)
-		return err;
-	it->state = ITEM_FAILED;
-	add(&s->n.failed, 1);
 	if (err == -ESTALE || err == -ENODATA)
 		say_error("%s/%s: changed while it was sealed", s->root_path,
 			  it->e.path);
 	else
 		say_errno(err, "%s/%s", s->root_path, it->e.path);
+}
+
+/* A file that cannot be sealed is told and the rest goes on, so that one run
+ * shows what is wrong, up to a number that a person reads; an interruption is
+ * not told. */
+static int failed(struct seal *s, struct item *it, int err)
+{
+	if (err == -EINTR)
+		return err;
+	it->state = ITEM_FAILED;
+	if (atomic_fetch_add(&s->n.failed, 1) < TOLD)
+		say_failed(s, it, err);
 	/* A full or failing target will not get better file by file. */
 	return err == -ENOSPC || err == -EDQUOT || err == -EROFS ||
 			       err == -ENOMEM
@@ -294,35 +310,75 @@ static int failed(struct seal *s, struct item *it, int err)
 		       : 0;
 }
 
+static void leave_dir(struct batch *b)
+{
+	if (b && b->dir >= 0)
+		close(b->dir);
+	if (b)
+		b->dir = -1;
+}
+
+/* Have the directory at the first @len bytes of @path open. */
+static int enter_dir(struct seal *s, struct batch *b, const char *path,
+		     size_t len)
+{
+	char up[VERITY_PATH_MAX + 1];
+
+	if (b->dir >= 0 && b->up_len == len && !memcmp(b->up, path, len))
+		return 0;
+	leave_dir(b);
+	memcpy(up, path, len);
+	up[len] = '\0';
+	b->up = path;
+	b->up_len = len;
+	b->dir = open_beneath(s->root, len ? up : ".", O_RDONLY | O_DIRECTORY);
+	return b->dir < 0 ? b->dir : 0;
+}
+
+/* One component below a directory that was opened beneath the root. */
+static int open_item(struct seal *s, struct batch *b, const struct item *it)
+{
+	const char *slash = strrchr(it->e.path, '/');
+	size_t len = slash ? (size_t)(slash - it->e.path) : 0;
+	int err, fd;
+
+	if (!b)
+		return open_beneath(s->root, it->e.path, O_RDONLY);
+	err = enter_dir(s, b, it->e.path, len);
+	if (err)
+		return err;
+	fd = openat(b->dir, slash ? slash + 1 : it->e.path,
+		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
 /* @b NULL: with all threads, for a large file. */
 static int hash_item(struct seal *s, struct batch *b, struct item *it)
 {
-	int fd = open_beneath(s->root, it->e.path, O_RDONLY), err;
+	int fd = open_item(s, b, it), err;
 
 	if (fd < 0)
 		return failed(s, it, fd);
 	err = hash_open(s, b, it, fd);
 	close(fd);
-	if (err)
-		return failed(s, it, err);
-	if (it->state != ITEM_LARGE) {
-		add(&s->n.files, 1);
-		add(&s->n.bytes, it->e.size);
-	}
-	return 0;
+	return err ? failed(s, it, err) : 0;
 }
 
-static int hash_some(void *arg, unsigned int worker, uint64_t job)
+static int hash_some(void *arg, unsigned int worker, void *job)
 {
 	struct seal *s = arg;
+	struct item_block *items = job;
 	struct batch *b = batch_of(s, worker);
-	size_t i = job * BATCH, end = i + BATCH;
 	int err = b ? 0 : -ENOMEM;
 
-	if (end > s->nfiles)
-		end = s->nfiles;
-	for (; i < end && !err; i++)
-		err = hash_item(s, b, &s->tree.v[s->files[i]]);
+	if (!items) {
+		leave_dir(b);
+		return 0;
+	}
+
+	for (size_t i = 0; i < items->n && !err; i++)
+		if (items->item[i].e.kind == VERITY_FILE)
+			err = hash_item(s, b, &items->item[i]);
 	return err ? err : hash_batch(s, b);
 }
 
@@ -330,8 +386,8 @@ static int hash_large(struct seal *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->nfiles && !err; i++) {
-		struct item *it = &s->tree.v[s->files[i]];
+	for (size_t i = 0; i < s->tree.n && !err; i++) {
+		struct item *it = s->tree.v[i];
 
 		if (it->state == ITEM_LARGE) {
 			it->state = ITEM_TODO;
@@ -351,21 +407,59 @@ static int init_hashers(struct seal *s)
 		   : verity_hasher_init(&s->desc, &plain, VERITY_DESC_SIZE);
 }
 
+/* Where found files go. */
+struct finder {
+	const struct seal *s;
+	struct feed *feed;
+	uint64_t bytes; /* found so far, for whoever watches the progress */
+	bool watched;
+};
+
+/* Sizes cost a call each, so they are asked for only when someone looks. */
+static void count_bytes(struct finder *f, const struct item_block *b)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (b->item[i].e.kind == VERITY_FILE &&
+		    fstatat(f->s->root, b->item[i].e.path, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0)
+			f->bytes += (uint64_t)st.st_size;
+	progress_total(f->bytes);
+}
+
+static int feed_block(void *arg, struct item_block *b)
+{
+	struct finder *f = arg;
+
+	if (f->watched)
+		count_bytes(f, b);
+	return feed_put(f->feed, b);
+}
+
+/* Files are hashed while the next ones are being found. */
+static int list_and_feed(void *arg, struct feed *feed)
+{
+	struct seal *s = arg;
+	struct finder f = { .s = s, .feed = feed };
+
+	f.watched = !s->o->quiet && isatty(STDERR_FILENO);
+	s->tree.ready = feed_block;
+	s->tree.ready_arg = &f;
+	return seal_list(s);
+}
+
 int seal_hash(struct seal *s)
 {
 	int err = init_hashers(s);
 
-	s->files = malloc((s->tree.n + 1) * sizeof(*s->files));
-	if (!s->files)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->tree.n; i++)
-		if (s->tree.v[i].e.kind == VERITY_FILE)
-			s->files[s->nfiles++] = i;
 	if (!err)
-		err = spread_run(s->o->jobs, (s->nfiles + BATCH - 1) / BATCH,
-				 hash_some, s);
+		err = spread_feed(s->o->jobs, list_and_feed, hash_some, s);
 	if (!err)
 		err = hash_large(s);
+	if (atomic_load(&s->n.failed) > TOLD)
+		say_error("%s: and %" PRIu64 " more files", s->root_path,
+			  atomic_load(&s->n.failed) - TOLD);
 	if (!err && atomic_load(&s->n.failed))
 		err = -EIO;
 	return err;
@@ -378,7 +472,6 @@ void seal_hash_fini(struct seal *s)
 			free(s->batch[i]->block);
 		free(s->batch[i]);
 	}
-	free(s->files);
 	verity_hasher_fini(&s->block);
 	verity_hasher_fini(&s->desc);
 }

@@ -162,14 +162,17 @@ static int take_old(struct seal *s)
 	return take_present(s);
 }
 
-static int list(struct seal *s)
+int seal_list(struct seal *s)
 {
 	struct stat st;
 	bool skip = s->meta >= 0 && fstat(s->meta, &st) == 0;
 
-	progress_stage("listing");
-	if (tree_walk(&s->tree, s->root, skip ? &st : NULL))
-		return -EIO;
+	int err = tree_walk(&s->tree, s->root, skip ? &st : NULL);
+
+	if (err == -ENOMEM)
+		say_errno(err, "%s", s->root_path);
+	if (err)
+		return err == -EINTR ? err : -EIO;
 	if (s->tree.special)
 		say_note("%s: %zu FIFOs, sockets or devices left out (first: "
 			 "%s)",
@@ -177,14 +180,12 @@ static int list(struct seal *s)
 	return 0;
 }
 
-/* Sizes are known only file by file, so the bar's total is found first when
- * someone is looking, or when nothing else is wanted. */
 static void add_up(struct seal *s, uint64_t *bytes, uint64_t *sidecars)
 {
 	*bytes = 0;
 	*sidecars = 0;
 	for (size_t i = 0; i < s->tree.n; i++) {
-		const struct item *it = &s->tree.v[i];
+		const struct item *it = s->tree.v[i];
 		struct verity_geom g;
 		struct stat st;
 
@@ -199,12 +200,22 @@ static void add_up(struct seal *s, uint64_t *bytes, uint64_t *sidecars)
 	}
 }
 
-static size_t count_files(const struct seal *s)
+/* Files and their bytes; @done: only those that are sealed. */
+static uint64_t count_files(const struct seal *s, bool done, uint64_t *bytes)
 {
-	size_t n = 0;
+	uint64_t n = 0, sum = 0;
 
-	for (size_t i = 0; i < s->tree.n; i++)
-		n += s->tree.v[i].e.kind == VERITY_FILE;
+	for (size_t i = 0; i < s->tree.n; i++) {
+		const struct item *it = s->tree.v[i];
+
+		if (it->e.kind != VERITY_FILE ||
+		    (done && it->state != ITEM_DONE))
+			continue;
+		n++;
+		sum += it->e.size;
+	}
+	if (bytes)
+		*bytes = sum;
 	return n;
 }
 
@@ -217,16 +228,16 @@ static int print_plan(struct seal *s)
 	add_up(s, &bytes, &sidecars);
 	if (!s->o->json) {
 		out_path(s->root_path);
-		out_printf(": would read %zu files, %s, and write %s of "
-			   "sidecars\n",
-			   count_files(s), human_bytes(bytes, a),
+		out_printf(": would read %" PRIu64 " files, %s, and write %s "
+			   "of sidecars\n",
+			   count_files(s, false, NULL), human_bytes(bytes, a),
 			   human_bytes(sidecars, b));
 		return EXIT_OK;
 	}
 	json_object(&j, NULL);
 	json_string(&j, "path", s->root_path);
 	json_bool(&j, "dry_run", true);
-	json_u64(&j, "files", count_files(s));
+	json_u64(&j, "files", count_files(s, false, NULL));
 	json_u64(&j, "bytes", bytes);
 	json_u64(&j, "sidecar_bytes", sidecars);
 	json_end(&j, '}');
@@ -235,7 +246,8 @@ static int print_plan(struct seal *s)
 
 static void print_notes(const struct seal *s)
 {
-	uint64_t weak = atomic_load(&s->n.stat_only);
+	uint64_t weak = atomic_load(&s->n.stat_only), bytes;
+	uint64_t files = count_files(s, true, &bytes);
 	char a[16], b[16];
 
 	if (weak)
@@ -245,8 +257,7 @@ static void print_notes(const struct seal *s)
 			 strerror(-atomic_load(&s->stat_only_why)));
 	say_note("%s: %" PRIu64 " files, %s, of them %" PRIu64
 		 " unchanged; %s of new sidecars; serial %" PRIu64,
-		 s->root_path, atomic_load(&s->n.files),
-		 human_bytes(atomic_load(&s->n.bytes), a),
+		 s->root_path, files, human_bytes(bytes, a),
 		 atomic_load(&s->n.reused),
 		 human_bytes(atomic_load(&s->n.sidecar_bytes), b),
 		 s->head.serial);
@@ -260,6 +271,7 @@ static int print_result(const struct seal *s, const struct verity_digest *pin)
 {
 	char text[VERITY_DIGEST_TEXT];
 	struct json j = { 0 };
+	uint64_t bytes;
 
 	print_notes(s);
 	verity_digest_format(pin, text);
@@ -274,8 +286,8 @@ static int print_result(const struct seal *s, const struct verity_digest *pin)
 	json_string(&j, "manifest", s->where);
 	json_string(&j, "pin", text);
 	json_u64(&j, "serial", s->head.serial);
-	json_u64(&j, "files", atomic_load(&s->n.files));
-	json_u64(&j, "bytes", atomic_load(&s->n.bytes));
+	json_u64(&j, "files", count_files(s, true, &bytes));
+	json_u64(&j, "bytes", bytes);
 	json_u64(&j, "reused", atomic_load(&s->n.reused));
 	json_u64(&j, "sidecar_bytes", atomic_load(&s->n.sidecar_bytes));
 	json_u64(&j, "stat_only", atomic_load(&s->n.stat_only));
@@ -318,9 +330,11 @@ static int stop_early(struct seal *s)
 	verity_digest_format(&pin, text);
 	verity_text_printf(&again, "verityctl seal --resume --pin=%s", text);
 	put_options(&again, s->o);
-	say_error("%s: interrupted after %" PRIu64 " of %zu files; what was "
+	say_error("%s: interrupted after %" PRIu64 " of %" PRIu64
+		  " files; what was "
 		  "sealed before stays valid; to go on: %s %s",
-		  s->root_path, atomic_load(&s->n.files), count_files(s),
+		  s->root_path, count_files(s, true, NULL),
+		  count_files(s, false, NULL),
 		  again.err ? "verityctl seal --resume" : again.s,
 		  s->root_path);
 	verity_text_free(&again);
@@ -329,13 +343,10 @@ static int stop_early(struct seal *s)
 
 static int hash_and_commit(struct seal *s)
 {
-	uint64_t bytes = 0, sidecars;
 	struct verity_digest pin;
 	int err;
 
-	if (!s->o->quiet && isatty(STDERR_FILENO))
-		add_up(s, &bytes, &sidecars);
-	progress_begin(s->root_path, bytes, s->o->quiet);
+	progress_begin(s->root_path, 0, s->o->quiet);
 	err = seal_hash(s);
 	if (err == -EINTR)
 		return stop_early(s);
@@ -373,8 +384,8 @@ int seal_tree(const char *path, const struct seal_opts *o)
 
 	if (!err)
 		err = take_old(&s);
-	if (!err)
-		err = list(&s);
+	if (!err && o->dry_run)
+		err = seal_list(&s);
 	if (err == -EBUSY)
 		status = EXIT_BUSY;
 	else if (err == -EBADMSG)

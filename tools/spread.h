@@ -25,6 +25,33 @@ int spread_run(unsigned int threads, uint64_t jobs,
 	       int (*fn)(void *arg, unsigned int worker, uint64_t job),
 	       void *arg);
 
+/** A queue from one producer to all workers. */
+struct feed;
+
+/**
+ * spread_feed() - run jobs while they are still being found
+ * @produce: called once, on the calling thread; hands jobs over with
+ *   feed_put(), and an error ends everything
+ * @consume: called as consume(arg, worker, job) on any thread, in no order;
+ *   the calling thread joins in when it has produced all.  At the end it is
+ *   called once more on each thread, with a job of NULL, to let go of what that
+ *   worker keeps: descriptors are each thread's own, so no other can close
+ *   them, and what @produce opens after the start only the caller sees
+ *
+ * Return: as spread_run().
+ */
+int spread_feed(unsigned int threads,
+		int (*produce)(void *arg, struct feed *feed),
+		int (*consume)(void *arg, unsigned int worker, void *job),
+		void *arg);
+
+/**
+ * feed_put() - hand one job over; not NULL
+ *
+ * Return: 0, -ENOMEM, or the error that a worker gave: produce no more.
+ */
+int feed_put(struct feed *feed, void *job);
+
 /** spread_stop() - hand out no more jobs; async-signal-safe, for good */
 void spread_stop(int signal);
 

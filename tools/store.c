@@ -31,10 +31,11 @@ static void hold(const struct store *s)
 	(void)flock(s->fd, LOCK_EX | LOCK_NB);
 }
 
-/* linkat() of a nameless file goes through /proc. */
+/* linkat() of a nameless file goes through /proc; a thread may have a table of
+ * descriptors of its own, so self would be the wrong one. */
 static int open_nameless(int dir)
 {
-	if (access("/proc/self/fd", X_OK) < 0)
+	if (access("/proc/thread-self/fd", X_OK) < 0)
 		return -1;
 	return openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
 }
@@ -89,7 +90,7 @@ static int link_as(const struct store *s, int dir, const char *name)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", s->fd);
 	if (linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
 	return 0;

@@ -39,49 +39,55 @@ static bool is_metadata(const char *name)
 }
 
 /* Return: the path of @name in the directory being listed, or NULL */
-static char *join(const char *up, const char *name)
+static char *join(struct walk *w, const char *name)
 {
-	char *path;
+	size_t up = strlen(w->up), n = strlen(name);
+	char *path = arena_text(&w->t->arena, up + n + 2);
+	char *to = path;
 
-	if (!*up)
-		return strdup(name);
-	return asprintf(&path, "%s/%s", up, name) < 0 ? NULL : path;
-}
-
-#if defined(__GNUC__) && !defined(__clang__)
-/* gcc 12's analyzer loses track of what is kept in an array that moved. */
-#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
-#endif
-
-/* Takes @path and @target over, also when it fails. */
-static int append(struct tree *t, enum verity_kind kind, char *path,
-		  char *target)
-{
-	struct item it = {
-		.e = { .kind = kind, .path = path, .target = target }
-	};
-
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 256;
-		void *v = realloc(t->v, room * sizeof(*t->v));
-
-		if (!v) {
-			free(path);
-			free(target);
-			return -ENOMEM;
-		}
-		t->v = v;
-		t->room = room;
+	if (!path)
+		return NULL;
+	if (up) {
+		memcpy(path, w->up, up);
+		path[up] = '/';
+		to = path + up + 1;
 	}
-	t->v[t->n++] = it;
-	return 0;
+	memcpy(to, name, n + 1);
+	return path;
 }
 
-/* Return: the symlink's target, owned by the caller; NULL with errno set */
-static char *read_target(int dir, const char *name)
+static int hand_on(struct tree *t)
 {
-	char buf[VERITY_PATH_MAX + 1];
-	ssize_t n = readlinkat(dir, name, buf, sizeof(buf));
+	return t->ready && t->last ? t->ready(t->ready_arg, t->last) : 0;
+}
+
+static int append(struct tree *t, enum verity_kind kind, const char *path,
+		  const char *target)
+{
+	struct item_block *b = t->last;
+
+	if (!b || b->n == TREE_BLOCK) {
+		b = calloc(1, sizeof(*b));
+		if (!b)
+			return -ENOMEM;
+		if (t->last)
+			t->last->next = b;
+		else
+			t->first = b;
+		t->last = b;
+	}
+	b->item[b->n++].e = (struct verity_entry){ .kind = kind,
+						   .path = path,
+						   .target = target };
+	t->n++;
+	return b->n == TREE_BLOCK ? hand_on(t) : 0;
+}
+
+/* Return: the symlink's target, in the arena; NULL with errno set */
+static char *read_target(struct walk *w, const char *name)
+{
+	char buf[VERITY_PATH_MAX + 1], *target;
+	ssize_t n = readlinkat(w->dir, name, buf, sizeof(buf));
 
 	if (n < 0)
 		return NULL;
@@ -89,30 +95,30 @@ static char *read_target(int dir, const char *name)
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	return strndup(buf, (size_t)n);
+	target = arena_text(&w->t->arena, (size_t)n + 1);
+	if (target) {
+		memcpy(target, buf, (size_t)n);
+		target[n] = '\0';
+	}
+	return target;
 }
 
-static int add_symlink(struct walk *w, const char *name, char *path)
+static int add_symlink(struct walk *w, const char *name, const char *path)
 {
-	char *target = read_target(w->dir, name);
-	int err;
+	const char *target = read_target(w, name);
 
-	if (!target) {
-		err = say_errno(-errno, "%s: read link", path);
-		free(path);
-		return err;
-	}
+	if (!target)
+		return say_errno(-errno, "%s: read link", path);
 	return append(w->t, VERITY_SYMLINK, path, target);
 }
 
-static int add_dir(struct walk *w, const char *name, char *path)
+static int add_dir(struct walk *w, const char *name, const char *path)
 {
 	struct stat st;
 
 	if (w->skip && fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    st.st_dev == w->skip->st_dev && st.st_ino == w->skip->st_ino) {
 		w->t->metadata++;
-		free(path);
 		return 0;
 	}
 	return append(w->t, VERITY_DIR, path, NULL);
@@ -129,32 +135,20 @@ static int type_of(int dir, const struct dirent *e)
 	return IFTODT(st.st_mode);
 }
 
-static int add_special(struct walk *w, char *path)
-{
-	w->t->special++;
-	if (w->t->one_special)
-		free(path);
-	else
-		w->t->one_special = path;
-	return 0;
-}
-
 static int add_name(struct walk *w, const struct dirent *e)
 {
 	int type = type_of(w->dir, e);
-	char *path = join(w->up, e->d_name);
+	const char *path = join(w, e->d_name);
 	const char *wrong = path ? verity_path_ok(path) : NULL;
 
 	if (!path)
 		return -ENOMEM;
-	if (type < 0 || wrong) {
-		if (wrong)
-			say_error("%s: %s", path, wrong);
-		else
-			say_errno(type, "%s: stat", path);
-		free(path);
-		return wrong ? -ENAMETOOLONG : type;
+	if (wrong) {
+		say_error("%s: %s", path, wrong);
+		return -ENAMETOOLONG;
 	}
+	if (type < 0)
+		return say_errno(type, "%s: stat", path);
 	switch (type) {
 	case DT_REG:
 		return append(w->t, VERITY_FILE, path, NULL);
@@ -163,7 +157,10 @@ static int add_name(struct walk *w, const struct dirent *e)
 	case DT_LNK:
 		return add_symlink(w, e->d_name, path);
 	default:
-		return add_special(w, path);
+		w->t->special++;
+		if (!w->t->one_special)
+			w->t->one_special = path;
+		return 0;
 	}
 }
 
@@ -217,30 +214,55 @@ static int list_dir(struct walk *w, const char *path, struct stat *st)
 
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct item *)a)->e.path,
-		      ((const struct item *)b)->e.path);
+	return strcmp((*(struct item *const *)a)->e.path,
+		      (*(struct item *const *)b)->e.path);
+}
+
+/* The blocks are also the queue: directories found are listed in turn, and
+ * what is in them goes behind. */
+static int list_all(struct walk *w)
+{
+	struct tree *t = w->t;
+	int err = list_dir(w, "", &t->root);
+
+	for (struct item_block *b = t->first; b && !err; b = b->next)
+		for (size_t i = 0; i < b->n && !err; i++) {
+			struct item *it = &b->item[i];
+
+			if (it->e.kind != VERITY_DIR)
+				continue;
+			it->st = arena_alloc(&t->arena, sizeof(*it->st));
+			err = it->st ? list_dir(w, it->e.path, it->st)
+				     : -ENOMEM;
+		}
+	return err;
+}
+
+static int sort_items(struct tree *t)
+{
+	size_t n = 0;
+
+	t->v = malloc((t->n + 1) * sizeof(*t->v));
+	if (!t->v) {
+		t->n = 0;
+		return -ENOMEM;
+	}
+	for (struct item_block *b = t->first; b; b = b->next)
+		for (size_t i = 0; i < b->n; i++)
+			t->v[n++] = &b->item[i];
+	qsort(t->v, t->n, sizeof(struct item *), by_path);
+	return 0;
 }
 
 int tree_walk(struct tree *t, int root, const struct stat *skip)
 {
 	struct walk w = { .t = t, .root = root, .skip = skip };
-	int err = list_dir(&w, "", &t->root);
+	int err = list_all(&w), sorted;
 
-	/* The list is also the queue: directories found are listed in turn. */
-	for (size_t i = 0; i < t->n && !err; i++) {
-		struct stat *st;
-
-		if (t->v[i].e.kind != VERITY_DIR)
-			continue;
-		st = malloc(sizeof(*st));
-		if (!st)
-			return -ENOMEM;
-		t->v[i].st = st;
-		err = list_dir(&w, t->v[i].e.path, st);
-	}
-	if (!err && t->n)
-		qsort(t->v, t->n, sizeof(*t->v), by_path);
-	return err;
+	if (!err && t->last && t->last->n < TREE_BLOCK)
+		err = hand_on(t);
+	sorted = sort_items(t);
+	return err ? err : sorted;
 }
 
 static int check_dir(int root, const char *path, const struct stat *was)
@@ -259,20 +281,21 @@ int tree_check_dirs(const struct tree *t, int root)
 	int err = check_dir(root, ".", &t->root);
 
 	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i].e.kind == VERITY_DIR &&
-		    check_dir(root, t->v[i].e.path, t->v[i].st))
+		if (t->v[i]->e.kind == VERITY_DIR &&
+		    check_dir(root, t->v[i]->e.path, t->v[i]->st))
 			err = -ESTALE;
 	return err;
 }
 
 void tree_free(struct tree *t)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		free((char *)t->v[i].e.path);
-		free((char *)t->v[i].e.target);
-		free(t->v[i].st);
+	struct item_block *next;
+
+	for (struct item_block *b = t->first; b; b = next) {
+		next = b->next;
+		free(b);
 	}
 	free(t->v);
-	free(t->one_special);
+	arena_free(&t->arena);
 	memset(t, 0, sizeof(*t));
 }

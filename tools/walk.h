@@ -5,6 +5,7 @@
 #define TOOLS_WALK_H
 
 #include "merkle/manifest.h"
+#include "tools/arena.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -15,21 +16,37 @@
 enum item_state { ITEM_TODO, ITEM_LARGE, ITEM_DONE, ITEM_FAILED };
 
 struct item {
-	struct verity_entry e; /* path and target owned by the tree */
+	struct verity_entry e; /* path and target in the tree's arena */
 	enum item_state state; /* of a file; one worker at a time */
-	struct stat *st;       /* of a directory, before it was listed; owned by
-			  * the tree */
+	struct stat *st;       /* of a directory, before it was listed; in the
+				* tree's arena */
+};
+
+/** Items are found and handed on in blocks, which never move. */
+#define TREE_BLOCK 16
+
+struct item_block {
+	struct item_block *next;
+	size_t n;
+	struct item item[TREE_BLOCK];
 };
 
 struct tree {
-	bool all;       /* set before the walk: metadata is listed too */
-	struct item *v; /* sorted by path */
+	bool all; /* set before the walk: metadata is listed too */
+	/** @ready: set before the walk, or NULL: called with each block as
+	 * soon as no more is put into it, from the thread that walks.
+	 * Return: 0, or an error that ends the walk. */
+	int (*ready)(void *arg, struct item_block *b);
+	void *ready_arg;
+
+	struct item **v; /* after the walk: sorted by path */
 	size_t n;
-	size_t room;
-	struct stat root;  /* the root itself, before it was listed */
-	size_t metadata;   /* names left out as metadata: *.fsv_meta, .verity */
-	size_t special;    /* FIFOs, sockets, devices: left out */
-	char *one_special; /* the path of one of these, owned; or NULL */
+	struct item_block *first, *last;
+	struct arena arena;
+	struct stat root; /* the root itself, before it was listed */
+	size_t metadata;  /* names left out as metadata: *.fsv_meta, .verity */
+	size_t special;   /* FIFOs, sockets, devices: left out */
+	const char *one_special; /* the path of one of these; or NULL */
 };
 
 /**
@@ -40,7 +57,8 @@ struct tree {
  * Names that end in .fsv_meta or begin with the prefix of temporary files,
  * and folders named .verity, are metadata and are left out, counted.
  *
- * Return: 0, or a negative errno after a message that names the path.
+ * Return: 0, or a negative errno after a message that names the path, or what
+ * ready() gave.  What was found is in the tree either way.
  */
 int tree_walk(struct tree *t, int root, const struct stat *skip);
 
