@@ -34,7 +34,7 @@ run() {
 	bench-run --rounds "$rounds" --json "$out/$group.json" "$@"
 }
 
-printf 'build.cpu %s\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo |
+printf '# cpu: %s\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo |
 	head -n 1)"
 verityctl inspect --cpu | sed -n 's/^/# /p'
 
@@ -61,7 +61,7 @@ awk 'BEGIN { for (i = 0; i < 100000; i++) {
 	f = sprintf("many/d/%05d", i); s = sprintf("%064d", i)
 	for (k = 0; k < 6; k++) s = s s
 	printf "%s", s > f; close(f) } }'
-(cd many && ls -U d | sed 's|^|d/|' >../list)
+(cd many && find d -type f >../list)
 run many --before 'rm -rf many/.verity' many \
 	fsverity="cd many && $two xargs -x -s 2000000 -n 100000 -a ../list fsverity digest" \
 	seal="cd many && $two verityctl seal --quiet ."

@@ -7,17 +7,16 @@
  */
 #include "merkle/cpu.h"
 #include "merkle/kernel.h"
+#include "tools/stats.h"
 
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <openssl/evp.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	BUFFER = 192 << 10, /* stays in a second-level cache */
@@ -25,11 +24,13 @@ enum {
 	SLICES = 4,         /* a round takes turns this many times */
 	SLICE_US = 1000,
 	WARM_US = 20000, /* clocks rise, and the AVX-512 unit wakes up */
-	MAX_ROUNDS = 1000,
+	MIN_ROUNDS = 7,
+	MAX_ROUNDS = 1000, /* at most STATS_MAX */
 	MAX_VARIANTS = 16,
 };
 
 struct options {
+	const char *prefix; /* before the name in each line printed */
 	const char *json;
 	unsigned int rounds;
 	int cpu;
@@ -74,14 +75,6 @@ static void die(int status, const char *fmt, ...)
 	exit(status);
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* The baseline: digest fetched once and context reused, all as its manual
  * advises. */
 static int pass_evp(const struct bench *b, uint8_t *out)
@@ -108,7 +101,7 @@ static int pass_kernel(const struct bench *b, const struct verity_kernel *k,
 static double run(const struct bench *b, const struct variant *v,
 		  unsigned int passes, uint8_t *out)
 {
-	double start = now();
+	double start = stats_now();
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < passes; i++)
@@ -121,20 +114,20 @@ static double run(const struct bench *b, const struct variant *v,
 						 out);
 	if (err)
 		die(1, "%s: %s", v->name, strerror(-err));
-	return now() - start;
+	return stats_now() - start;
 }
 
 /* Check the digests, warm up, and find how many passes fill a slice. */
 static void prepare(const struct bench *b, struct variant *v)
 {
 	uint8_t want[32 * BLOCKS], got[32 * BLOCKS];
-	double end = now() + WARM_US * 1e-6, best = 1, seconds;
+	double end = stats_now() + WARM_US * 1e-6, best = 1, seconds;
 
 	run(b, b->variants, 1, want);
 	do {
 		seconds = run(b, v, 1, got);
 		best = seconds < best ? seconds : best;
-	} while (now() < end);
+	} while (stats_now() < end);
 	if (memcmp(got, want, sizeof(got)) != 0)
 		die(1, "%s gives wrong digests", v->name);
 	v->passes = (unsigned int)(SLICE_US * 1e-6 / best) + 1;
@@ -159,52 +152,16 @@ static void run_round(const struct bench *b, unsigned int round)
 	}
 }
 
-static int by_value(const void *a, const void *b)
+static void print_variant(const struct bench *b, const struct variant *v)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	struct stats gbs = stats_of(v->gbs, b->opt.rounds);
+	struct stats ratio = stats_of(v->ratio, b->opt.rounds);
+	const char *prefix = b->opt.prefix;
 
-	return (x > y) - (x < y);
-}
-
-struct summary {
-	double median, min, max;
-};
-
-static struct summary summarize(const double *samples, unsigned int n)
-{
-	double sorted[MAX_ROUNDS];
-
-	memcpy(sorted, samples, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_value);
-	return (struct summary){
-		.median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2,
-		.min = sorted[0],
-		.max = sorted[n - 1],
-	};
-}
-
-static void print_variant(const struct variant *v, unsigned int rounds)
-{
-	struct summary s = summarize(v->gbs, rounds);
-
-	printf("hash.%s %.3f GB/s\n", v->name, s.median);
-	printf("hash.%s.min %.3f GB/s\n", v->name, s.min);
-	printf("hash.%s.max %.3f GB/s\n", v->name, s.max);
-	s = summarize(v->ratio, rounds);
-	printf("hash.%s.ratio %.2f x\n", v->name, s.median);
-}
-
-static void json_samples(FILE *f, const char *key, const double *samples,
-			 unsigned int n)
-{
-	struct summary s = summarize(samples, n);
-
-	fprintf(f, "\"%s\": {\"median\": %.4f, \"min\": %.4f, \"max\": %.4f, ",
-		key, s.median, s.min, s.max);
-	fprintf(f, "\"samples\": [");
-	for (unsigned int i = 0; i < n; i++)
-		fprintf(f, "%s%.4f", i ? ", " : "", samples[i]);
-	fprintf(f, "]}");
+	printf("%s.%s %.3f GB/s\n", prefix, v->name, gbs.median);
+	printf("%s.%s.min %.3f GB/s\n", prefix, v->name, gbs.min);
+	printf("%s.%s.max %.3f GB/s\n", prefix, v->name, gbs.max);
+	printf("%s.%s.ratio %.2f x\n", prefix, v->name, ratio.median);
 }
 
 static const char *bulk_kernel(void)
@@ -217,37 +174,46 @@ static const char *bulk_kernel(void)
 	return "none";
 }
 
-/* No string needs escapes: VERITY_CPU was parsed, names are ours. */
-static void print_json(FILE *f, const struct bench *b)
+static void json_samples(struct json *j, const char *key, const double *samples,
+			 unsigned int n)
 {
-	const char *off = getenv("VERITY_CPU");
-	const struct variant *v;
+	struct stats all = stats_of(samples, n);
 
-	fprintf(f, "{\"benchmark\": \"hash\", \"cpu\": %d, \"block\": %zu, ",
-		b->opt.cpu, b->opt.block);
-	fprintf(f, "\"buffer\": %d, \"rounds\": %u, \"verity_cpu\": \"%s\", ",
-		BUFFER, b->opt.rounds, off ? off : "");
-	fprintf(f, "\"bulk\": \"%s\",\n \"results\": [", bulk_kernel());
-	for (size_t i = 0; i < b->count; i++) {
-		v = &b->variants[i];
-		fprintf(f, "%s\n  {\"name\": \"%s\", ", i ? "," : "", v->name);
-		json_samples(f, "GB/s", v->gbs, b->opt.rounds);
-		fputs(",\n   ", f);
-		json_samples(f, "ratio", v->ratio, b->opt.rounds);
-		fputc('}', f);
-	}
-	fprintf(f, "\n ]}\n");
+	json_object(j, key);
+	json_double(j, "median", all.median);
+	json_double(j, "min", all.min);
+	json_double(j, "max", all.max);
+	stats_json(j, "samples", samples, n);
+	json_end(j, '}');
 }
 
 static void write_json(const struct bench *b)
 {
-	FILE *f = fopen(b->opt.json, "we");
+	const char *off = getenv("VERITY_CPU");
+	struct json j = { 0 };
+	int err;
 
-	if (!f)
-		die(1, "%s: %s", b->opt.json, strerror(errno));
-	print_json(f, b);
-	if (ferror(f) | fclose(f))
-		die(1, "%s: cannot write", b->opt.json);
+	json_object(&j, NULL);
+	json_string(&j, "benchmark", b->opt.prefix);
+	json_u64(&j, "cpu", (uint64_t)b->opt.cpu);
+	json_u64(&j, "block", b->opt.block);
+	json_u64(&j, "buffer", BUFFER);
+	json_u64(&j, "rounds", b->opt.rounds);
+	json_string(&j, "verity_cpu", off ? off : "");
+	json_string(&j, "bulk", bulk_kernel());
+	json_array(&j, "results");
+	for (size_t i = 0; i < b->count; i++) {
+		json_object(&j, NULL);
+		json_string(&j, "name", b->variants[i].name);
+		json_samples(&j, "GB/s", b->variants[i].gbs, b->opt.rounds);
+		json_samples(&j, "ratio", b->variants[i].ratio, b->opt.rounds);
+		json_end(&j, '}');
+	}
+	json_end(&j, ']');
+	json_end(&j, '}');
+	err = stats_save(&j, b->opt.json);
+	if (err)
+		die(1, "%s: %s", b->opt.json, strerror(-err));
 }
 
 static void add_variant(struct bench *b, const char *name,
@@ -339,8 +305,9 @@ static size_t block_size(const char *text)
 }
 
 static const char help[] =
-	"usage: bench-hash [--json FILE] [--rounds N] [--cpu N] "
-	"[--block BYTES]\n"
+	"usage: bench-hash [--json FILE] [--prefix NAME] [--rounds N] "
+	"[--cpu N]\n"
+	"                  [--block BYTES]\n"
 	"\n"
 	"Times each SHA-256 kernel that this CPU can run, and the path chosen\n"
 	"from them, on one CPU against libcrypto's EVP_DigestInit_ex2 with a\n"
@@ -349,6 +316,7 @@ static const char help[] =
 	"ratios to libcrypto.\n"
 	"\n"
 	"  --json FILE    write the results with all samples to FILE as well\n"
+	"  --prefix NAME  begin each line with NAME; hash by default\n"
 	"  --rounds N     7 to 1000, 11 by default\n"
 	"  --cpu N        run on this CPU; the last one allowed by default\n"
 	"  --block BYTES  a power of two, 64 to 65536; 4096 by default\n"
@@ -361,6 +329,7 @@ static void parse(struct options *opt, int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "json", required_argument, NULL, 'j' },
+		{ "prefix", required_argument, NULL, 'p' },
 		{ "rounds", required_argument, NULL, 'r' },
 		{ "cpu", required_argument, NULL, 'c' },
 		{ "block", required_argument, NULL, 'b' },
@@ -374,9 +343,12 @@ static void parse(struct options *opt, int argc, char **argv)
 		case 'j':
 			opt->json = optarg;
 			break;
+		case 'p':
+			opt->prefix = optarg;
+			break;
 		case 'r':
-			opt->rounds = (unsigned int)number("rounds", optarg, 7,
-							   MAX_ROUNDS);
+			opt->rounds = (unsigned int)number(
+				"rounds", optarg, MIN_ROUNDS, MAX_ROUNDS);
 			break;
 		case 'c':
 			opt->cpu =
@@ -397,7 +369,10 @@ static void parse(struct options *opt, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static struct bench b = {
-		.opt = { .rounds = 11, .cpu = -1, .block = 4096 },
+		.opt = { .prefix = "hash",
+			 .rounds = 11,
+			 .cpu = -1,
+			 .block = 4096 },
 	};
 
 	parse(&b.opt, argc, argv);
@@ -408,8 +383,8 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < b.opt.rounds; i++)
 		run_round(&b, i);
 	for (size_t i = 0; i < b.count; i++)
-		print_variant(&b.variants[i], b.opt.rounds);
-	printf("hash.chosen.bulk %s kernel\n", bulk_kernel());
+		print_variant(&b, &b.variants[i]);
+	printf("%s.chosen.bulk %s kernel\n", b.opt.prefix, bulk_kernel());
 	if (b.opt.json)
 		write_json(&b);
 	EVP_MD_CTX_free(b.ctx);

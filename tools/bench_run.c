@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench-run: time whole commands against each other.  Layer: tools.
+ * tools/bench_run.c - the program bench-run: time whole commands against each
+ * other.  Layer: tools.
  *
  * The commands are run in turn in every round, there and back in every other
  * one (A B, B A), since what else the machine does comes in waves.  A ratio is
  * taken within a round, and the median of the rounds' ratios is printed.
  */
+#include "tools/stats.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MAX_ROUNDS = 1001, MAX_COMMANDS = 32 };
+enum { MIN_ROUNDS = 7, MAX_ROUNDS = STATS_MAX, MAX_COMMANDS = 32 };
 
 struct entry {
 	const char *name;    /* NAME of NAME=COMMAND */
@@ -40,14 +41,6 @@ _Noreturn static void die(const char *what, const char *why)
 {
 	fprintf(stderr, "bench-run: %s: %s\n", what, why);
 	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* Run one command without its output; it must succeed. */
@@ -81,9 +74,9 @@ static void time_one(const struct bench *b, struct entry *e, int round)
 
 	if (b->before)
 		(void)run(b->before);
-	begin = now();
+	begin = stats_now();
 	rss = run(e->command);
-	e->s[round] = now() - begin;
+	e->s[round] = stats_now() - begin;
 	if (rss > e->rss_kib)
 		e->rss_kib = rss;
 }
@@ -98,30 +91,9 @@ static void run_rounds(struct bench *b)
 			time_one(b, &b->entry[r % 2 ? b->count - 1 - i : i], r);
 }
 
-static int by_value(const void *a, const void *b)
+static struct stats seconds(const struct bench *b, const struct entry *e)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *v, int n)
-{
-	double sorted[MAX_ROUNDS];
-
-	memcpy(sorted, v, (size_t)n * sizeof(*v));
-	qsort(sorted, (size_t)n, sizeof(*sorted), by_value);
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
-static double extreme(const double *v, int n, bool largest)
-{
-	double x = v[0];
-
-	for (int i = 1; i < n; i++)
-		if (largest ? v[i] > x : v[i] < x)
-			x = v[i];
-	return x;
+	return stats_of(e->s, (size_t)b->rounds);
 }
 
 /* How many times as fast as the first command, the base. */
@@ -131,20 +103,18 @@ static double ratio(const struct bench *b, const struct entry *e)
 
 	for (int i = 0; i < b->rounds; i++)
 		r[i] = b->entry[0].s[i] / e->s[i];
-	return median(r, b->rounds);
+	return stats_of(r, (size_t)b->rounds).median;
 }
 
 static void print_lines(const struct bench *b)
 {
 	for (int i = 0; i < b->count; i++) {
 		const struct entry *e = &b->entry[i];
+		struct stats s = seconds(b, e);
 
-		printf("%s.%s %.4f s\n", b->group, e->name,
-		       median(e->s, b->rounds));
-		printf("%s.%s.min %.4f s\n", b->group, e->name,
-		       extreme(e->s, b->rounds, false));
-		printf("%s.%s.max %.4f s\n", b->group, e->name,
-		       extreme(e->s, b->rounds, true));
+		printf("%s.%s %.4f s\n", b->group, e->name, s.median);
+		printf("%s.%s.min %.4f s\n", b->group, e->name, s.min);
+		printf("%s.%s.max %.4f s\n", b->group, e->name, s.max);
 		printf("%s.%s.rss %ld KiB\n", b->group, e->name, e->rss_kib);
 		if (i)
 			printf("%s.%s.ratio %.2f x\n", b->group, e->name,
@@ -152,46 +122,36 @@ static void print_lines(const struct bench *b)
 	}
 }
 
-static void print_json_string(FILE *f, const char *s)
+static void json_entry(struct json *j, const struct bench *b,
+		       const struct entry *e)
 {
-	fputc('"', f);
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fputc('\\', f);
-		fputc(*s, f);
-	}
-	fputc('"', f);
-}
-
-static void print_json_entry(FILE *f, const struct bench *b,
-			     const struct entry *e)
-{
-	fprintf(f, "    {\"name\": \"%s\", \"command\": ", e->name);
-	print_json_string(f, e->command);
-	fprintf(f, ",\n     \"median_s\": %.6f, \"ratio\": %.4f, ",
-		median(e->s, b->rounds), ratio(b, e));
-	fprintf(f, "\"rss_kib\": %ld,\n     \"samples_s\": [", e->rss_kib);
-	for (int i = 0; i < b->rounds; i++)
-		fprintf(f, "%s%.6f", i ? ", " : "", e->s[i]);
-	fprintf(f, "]}");
+	json_object(j, NULL);
+	json_string(j, "name", e->name);
+	json_string(j, "command", e->command);
+	json_double(j, "median_s", seconds(b, e).median);
+	json_double(j, "ratio", ratio(b, e));
+	json_u64(j, "rss_kib", (uint64_t)e->rss_kib);
+	stats_json(j, "samples_s", e->s, (size_t)b->rounds);
+	json_end(j, '}');
 }
 
 static void write_json(const struct bench *b)
 {
-	FILE *f = fopen(b->json, "w");
+	struct json j = { 0 };
+	int err;
 
-	if (!f)
-		die(b->json, strerror(errno));
-	fprintf(f, "{\"group\": \"%s\", \"rounds\": %d, \"base\": \"%s\",\n",
-		b->group, b->rounds, b->entry[0].name);
-	fprintf(f, " \"entries\": [\n");
-	for (int i = 0; i < b->count; i++) {
-		print_json_entry(f, b, &b->entry[i]);
-		fprintf(f, i + 1 < b->count ? ",\n" : "\n");
-	}
-	fprintf(f, " ]}\n");
-	if (ferror(f) || fclose(f))
-		die(b->json, strerror(errno));
+	json_object(&j, NULL);
+	json_string(&j, "group", b->group);
+	json_u64(&j, "rounds", (uint64_t)b->rounds);
+	json_string(&j, "base", b->entry[0].name);
+	json_array(&j, "entries");
+	for (int i = 0; i < b->count; i++)
+		json_entry(&j, b, &b->entry[i]);
+	json_end(&j, ']');
+	json_end(&j, '}');
+	err = stats_save(&j, b->json);
+	if (err)
+		die(b->json, strerror(-err));
 }
 
 _Noreturn static void usage(FILE *to, int status)
@@ -213,11 +173,11 @@ static int parse_rounds(const char *s)
 	char *end;
 	long n = strtol(s, &end, 10);
 
-	if (*end || n < 7 || n > MAX_ROUNDS) {
+	if (*end || n < MIN_ROUNDS || n > MAX_ROUNDS) {
 		fprintf(stderr,
-			"bench-run: --rounds is '%s', must be 7 to "
-			"%d\n",
-			s, MAX_ROUNDS);
+			"bench-run: --rounds is '%s', must be a number from "
+			"%d to %d\n",
+			s, MIN_ROUNDS, MAX_ROUNDS);
 		exit(2);
 	}
 	return (int)n;
@@ -279,5 +239,7 @@ int main(int argc, char **argv)
 	print_lines(&b);
 	if (b.json)
 		write_json(&b);
+	if (fflush(stdout) || ferror(stdout))
+		die("standard output", "cannot write");
 	return 0;
 }

@@ -13,9 +13,8 @@ BENCH     := $(patsubst tools/bench_%.c,$(B)/bench-%,$(wildcard tools/bench_*.c)
 PROGS += $(VERITYCTL) $(BENCH)
 
 $(VERITYCTL): $(B)/tools/verityctl.o $(TOOLS_LIB) $(MERKLE_LIB)
-$(BENCH): $(B)/bench-%: $(B)/tools/bench_%.o
-$(B)/bench-hash: $(MERKLE_LIB)
-$(VERITYCTL) $(B)/bench-hash: LDLIBS := $(MERKLE_LDLIBS)
+$(BENCH): $(B)/bench-%: $(B)/tools/bench_%.o $(TOOLS_LIB) $(MERKLE_LIB)
+$(VERITYCTL) $(BENCH): LDLIBS := $(MERKLE_LDLIBS)
 
 INSTALL += \
 	755:$(B)/verityctl:$(PREFIX)/bin/verityctl \
@@ -36,8 +35,8 @@ bench-hash: all
 	@mkdir -p build/bench
 	@$(B)/bench-hash --json build/bench/hash.json
 	@echo '# the same without AVX-512 and AVX2'
-	@VERITY_CPU=-avx512,-avx2 $(B)/bench-hash \
-		--json build/bench/hash-no-avx.json | sed 's/^hash/hash-no-avx/'
+	@VERITY_CPU=-avx512,-avx2 $(B)/bench-hash --prefix hash-no-avx \
+		--json build/bench/hash-no-avx.json
 
 bench-build: all
 	@sh tools/deps.sh build bench
