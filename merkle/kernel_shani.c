@@ -6,9 +6,9 @@
  * One block alone waits for sha256rnds2's latency; libcrypto does no better.
  * A Zen 4 (4 cycles, one begun each cycle) gives, against libcrypto, 1.04x,
  * 1.97x, 2.30x and 2.38x for one to four streams with gcc 12, and 1.03x,
- * 2.04x, 2.12x and 1.49x with clang 14.  A fifth and a sixth stream lose 5 and
- * 9 %: the schedule's instructions have filled the ports by then.  On an
- * Emerald Rapids a prototype gave 1.05x and 1.25x, and less for more.
+ * 2.04x, 2.12x and 1.49x with clang 14 (bench-hash).  A fifth and a sixth
+ * stream lose 5 and 9 %: the schedule's instructions have filled the ports by
+ * then.  Elsewhere the ports are others; plan.c measures.
  *
  * Tried on the Zen 4 and left out: AVX encoding (+3 % with gcc, -5 % with
  * clang, and not on every CPU with SHA-NI), 32 registers by AVX-512VL (+10 %,

@@ -25,7 +25,7 @@ struct verity_plan {
 /**
  * verity_plan_make() - time the kernels and choose
  * @features: from verity_cpu_features()
- * @probe: what to hash for it; h->len is best 1 KiB
+ * @probe: what to hash for it; probe->len is at most 4096, best 1024
  *
  * Return: 0, or -ENOMEM.
  */
