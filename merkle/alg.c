@@ -61,12 +61,14 @@ int verity_digest_parse(const char *text, struct verity_digest *out)
 void verity_digest_format(const struct verity_digest *d, char *out)
 {
 	const char *name = verity_alg_name(d->alg);
-	size_t n;
+	size_t n, size = d->size;
 
 	if (!name)
 		name = "unknown";
 	n = strlen(name);
 	memcpy(out, name, n);
 	out[n++] = ':';
-	hex_encode(d->bytes, d->size, out + n);
+	if (size > sizeof(d->bytes))
+		size = sizeof(d->bytes);
+	hex_encode(d->bytes, size, out + n);
 }

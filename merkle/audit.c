@@ -256,7 +256,7 @@ static int visit(const struct walk *w, unsigned int level, uint64_t index,
 		return report_unproven(w, level, index);
 	if (err < 0)
 		return err;
-	if (w->a->known && w->a->known(w->a->arg, level, index))
+	if (w->a->known && w->a->known(w->a->arg, level, index, want))
 		return 0;
 	if (level == 1)
 		return check_leaf(w, index);

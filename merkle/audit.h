@@ -41,10 +41,12 @@ struct verity_audit {
 	int (*tree)(void *arg, unsigned int level, uint64_t index,
 		    uint8_t *buf);
 
-	/** @known: all below this hash block is known to be what the block
-	 * says, so that only the block itself needs to lead to the root.
-	 * May be NULL.  Return: nonzero to step over it. */
-	int (*known)(void *arg, unsigned int level, uint64_t index);
+	/** @known: is all below this hash block known already to lead to
+	 * @want, the trusted digest of the block?  The answer must rest on
+	 * bytes that were hashed, not on what the storage said of them.  May
+	 * be NULL.  Return: nonzero to step over it. */
+	int (*known)(void *arg, unsigned int level, uint64_t index,
+		     const uint8_t *want);
 
 	/** @found: Return: 0 to go on, or an error that ends the audit. */
 	int (*found)(void *arg, const struct verity_finding *f);

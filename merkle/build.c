@@ -189,7 +189,8 @@ static int push(struct verity_build *b, unsigned int level,
 	size_t ds = b->geom.digest_size;
 	int err;
 
-	if (level >= SLOTS)
+	/* Above the highest level there is the root's own hash and no other. */
+	if (level > VERITY_MAX_LEVELS && (r->used || n > 1))
 		return -EFBIG;
 	err = rank_alloc(b, level);
 	for (; n && !err; n--, digests += ds) {

@@ -39,7 +39,7 @@ void verity_desc_encode(const struct verity_desc *desc, uint8_t *raw);
  * sig_size taken as 0
  * @raw: VERITY_DESC_SIZE bytes; only the algorithm's number is looked at
  *
- * Return: 0, -EINVAL for an unknown algorithm, -ENOMEM.
+ * Return: 0, -EINVAL for an unknown algorithm, -ENOMEM or -ENOPKG.
  */
 VERITY_MUST_CHECK int verity_desc_digest(const uint8_t *raw,
 					 struct verity_digest *out);

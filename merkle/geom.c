@@ -5,7 +5,6 @@
 #include "merkle/complain.h"
 
 #include <errno.h>
-#include <string.h>
 
 static unsigned int log2_of(uint32_t power_of_two)
 {
@@ -70,7 +69,7 @@ int verity_geom_init(struct verity_geom *out,
 		     const struct verity_params *params, uint64_t size,
 		     struct verity_complaint *why)
 {
-	struct verity_geom g = { .alg = params->alg, .data_size = size };
+	struct verity_geom g = { .data_size = size };
 	int err = verity_params_check(params, why);
 
 	if (err)

@@ -17,7 +17,6 @@
 #include "merkle/verity.h"
 
 struct verity_geom {
-	uint32_t alg;
 	uint32_t digest_size;
 	uint32_t block_size;
 	unsigned int block_lg; /* log2 of block_size */

@@ -103,7 +103,7 @@ struct verity_hash_row {
  * it is not written down here.  Idempotent; safe from any thread; the first
  * choice stays.
  *
- * Return: 0, -EINVAL for a bad @off, -ENOMEM.
+ * Return: 0, -EINVAL for a bad @off, -ENOMEM or -ENOPKG.
  */
 VERITY_MUST_CHECK int verity_hash_setup(const char *off, const char **bad);
 

@@ -9,8 +9,8 @@
  * Sizes and positions are in bytes unless a name says otherwise.  Functions
  * give 0 (or a count) on success and a negative errno on failure; out
  * parameters are written on success only.  Nothing here prints, starts a
- * thread or takes a lock.  An object may be used by one thread at a time
- * unless its comment says more.
+ * thread or takes a lock, but libcrypto may lock where it does the hashing.
+ * An object may be used by one thread at a time unless its comment says more.
  */
 #ifndef VERITY_H
 #define VERITY_H
@@ -106,10 +106,11 @@ VERITY_API VERITY_MUST_CHECK int verity_digest_parse(const char *text,
 						     struct verity_digest *out);
 
 /**
- * verity_digest_format() - write "sha256:HEX" and a NUL
+ * verity_digest_format() - write "sha256:HEX" and a NUL; an unknown algorithm
+ * is called "unknown"
  * @out: room for VERITY_DIGEST_TEXT bytes
  */
-#define VERITY_DIGEST_TEXT (8 + 2 * VERITY_MAX_DIGEST)
+#define VERITY_DIGEST_TEXT (9 + 2 * VERITY_MAX_DIGEST)
 VERITY_API void verity_digest_format(const struct verity_digest *d, char *out);
 
 /*
@@ -137,7 +138,12 @@ typedef int (*verity_emit_fn)(void *arg, unsigned int level, uint64_t index,
  * @emit: called for hash blocks, or NULL when only the digest is wanted
  * @out: the caller's, for verity_build_free()
  *
- * Return: 0, -EINVAL or -EMSGSIZE for parameters out of range, -ENOMEM.
+ * The first call in a process measures the hash code (0.2 ms), and reads
+ * VERITY_CPU from the environment, which switches CPU features off.
+ *
+ * Return: 0; -EINVAL or -EMSGSIZE for parameters out of range; -EINVAL too for
+ * a VERITY_CPU that names no feature; -ENOPKG when libcrypto has no such
+ * algorithm; -ENOMEM.
  */
 VERITY_API VERITY_MUST_CHECK int
 verity_build_new(const struct verity_params *params, verity_emit_fn emit,
@@ -146,8 +152,9 @@ verity_build_new(const struct verity_params *params, verity_emit_fn emit,
 /**
  * verity_build_add() - hash the next @len bytes of the file, any number
  *
- * Return: 0, -EFBIG when the file grows past what a tree can hold, -ENOMEM,
- * or what the emit function gave.  After a failure only freeing is allowed.
+ * Return: 0; -EFBIG when the file grows past what a tree can hold, which is
+ * found out here or by verity_build_end(); -ENOMEM; or what the emit function
+ * gave.  After a failure only freeing is allowed.
  */
 VERITY_API VERITY_MUST_CHECK int verity_build_add(struct verity_build *b,
 						  const void *data, size_t len);
@@ -156,6 +163,8 @@ VERITY_API VERITY_MUST_CHECK int verity_build_add(struct verity_build *b,
  * verity_build_end() - finish the file
  * @digest: the fs-verity file digest, what FS_IOC_MEASURE_VERITY gives
  * @desc: the descriptor it is the digest of, VERITY_DESC_SIZE bytes; or NULL
+ *
+ * Return: as verity_build_add().
  */
 VERITY_API VERITY_MUST_CHECK int verity_build_end(struct verity_build *b,
 						  struct verity_digest *digest,
@@ -198,9 +207,11 @@ struct verity_file;
  * The sidecar's descriptor is checked against @trusted before any field of
  * it is used.  The trusted root never changes while the file is open.
  *
- * Return: 0; -EBADMSG when the sidecar is sound but is not that of @trusted;
- * -EINVAL, -EMSGSIZE or -EFBIG when it is malformed; -ENODATA when there is
- * no sidecar; or what open(2), fstat(2) and pread(2) gave for the data.
+ * Return: 0; -EBADMSG when the sidecar is not that of @trusted, whatever else
+ * may be wrong with it; -EINVAL, -EMSGSIZE or -EFBIG when it is malformed;
+ * -ENODATA when there is no sidecar; -EISDIR, or -EINVAL with why->field NULL,
+ * when the data is no regular file; -ENOMEM or -ENOPKG; or what open(2),
+ * fstat(2) and pread(2) gave for either file.
  */
 VERITY_API VERITY_MUST_CHECK int
 verity_file_open(const char *path, const char *meta_path,
@@ -215,8 +226,9 @@ verity_file_open(const char *path, const char *meta_path,
  * May be called from many threads at once.  Like the kernel's read of an
  * fs-verity file it gives the good bytes before a bad block, and -EBADMSG
  * when the block at @pos itself is bad.  A count below @len means the file's
- * end (verity_file_size()) or that the next byte is bad; a caller that reads
- * on until 0 can not mistake one for the other.
+ * end (verity_file_size()), or that the next byte can not be had and the next
+ * call says why; a caller that reads on until 0 can not mistake one for the
+ * other.
  *
  * Return: a count, 0 at the end of the file, -EBADMSG, -ENOMEM, or what
  * pread(2) gave.  A data file or tree that is too short is -EBADMSG.

@@ -22,16 +22,10 @@ sidecar() {
 	cat out.tree >>"$_file.fsv_meta"
 }
 
-# damage FILE OFFSET: turn one bit.
-damage() {
-	perl -e 'open F, "+<", $ARGV[0] or die; seek F, $ARGV[1], 0; read F, $c, 1;
-		seek F, $ARGV[1], 0; print F $c ^ "\1"; close F or die' "$@"
-}
-
 # cats FILE OPTION...: prints just what FILE holds.
 cats() { verityctl cat --quiet "$@" >got && cmp "$1" got; }
 
-perl -e 'srand 7; print map { chr rand 256 } 1 .. 700000' >data
+noise 7 700000 >data
 for size in 0 1 4095 4096 4097 524288 524289 700000; do
 	head -c $size data >f
 	sidecar f

@@ -4,25 +4,9 @@
 # verityctl check finds every bad block, says where it lies and of what kind it
 # is, and whether what it went by is to be trusted.
 . "${0%/*}/lib.sh"
-requires jq
-requires perl
-requires strace
+. "$TOP/t/seal-lib.sh"
 
-SOURCE_DATE_EPOCH=1700000000
-export SOURCE_DATE_EPOCH
-
-# The leak checker can not work under strace.
-strace() { ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 command strace "$@"; }
 other=sha256:$(printf '%064d' 7)
-
-pin_of() { _sum=$(sha256sum <"$1"); echo "sha256:${_sum%% *}"; }
-
-# damage FILE OFFSET...: turn a bit at each.
-damage() {
-	perl -e 'my $f = shift; open F, "+<", $f or die;
-		for (@ARGV) { seek F, $_, 0; read F, $c, 1; seek F, $_, 0;
-			print F $c ^ "\1" } close F or die' "$@"
-}
 
 # finds NAME STATUS LINES OPERAND...: check prints just these lines.
 finds() {
@@ -33,7 +17,7 @@ finds() {
 
 # 1075 data blocks; below the head and the padding of the sidecar one block of
 # level 3, 2 of level 2, 34 of level 1.
-perl -e 'srand 4; print map { chr rand 256 } 1 .. 1100000' >good
+noise 4 1100000 >good
 verityctl seal --quiet --block-size=1024 good >digest
 digest=$(sed 's/ .*//' digest)
 fresh() { cp good f; cp good.fsv_meta f.fsv_meta; }
@@ -462,9 +446,9 @@ is 'in JSON it is one' "$(verityctl check --quiet --json "$new" | head -n 1 | jq
 	"$new/f"
 
 # Nothing is written.
-find tree -printf '%p %s %m %T@ %C@\n' | sort >before
+state tree >before
 verityctl check --quiet tree tree/a tree/.verity/manifest >/dev/null
-find tree -printf '%p %s %m %T@ %C@\n' | sort >after
+state tree >after
 ok 'check writes nothing' cmp before after
 strace -f -qq -o log -P "$T/large" -e trace=fstat,newfstatat \
 	-e inject=fstat,newfstatat:signal=SIGINT:when=1 verityctl check large >out 2>err

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # time-limit: 180
-# Form: the layers hold, symbols are named and shown as the rules say, files
-# and functions stay short, and a build leaves nothing behind.
+# Form: the layers hold, in what is included and in what is linked; symbols are
+# named and shown as the rules say, files and functions stay short, and a build
+# leaves nothing behind.
 . "${0%/*}/lib.sh"
 cd "$TOP" || bail "cannot enter $TOP"
 
@@ -45,6 +46,29 @@ globals() {
 misnamed() { globals "$1" | grep -v '^verity_'; }
 ok 'merkle defines only verity_ symbols' nothing misnamed "$B/merkle.a"
 
+# wanted REGEX: the names of it that merkle takes from elsewhere, each after
+# the object that does.
+wanted() {
+	nm -A -u "$B/merkle.a" | sed 's/.*:\([^:]*\.o\): *[Uw] /\1 /; s/@.*//' |
+		grep -E " ($1)"
+}
+wanted 'EVP_' | sed 's/ .*//' | sort -u >"$T/evp"
+is 'merkle takes libcrypto through kernel_evp alone' "$(cat "$T/evp")" \
+	kernel_evp.o
+ok 'merkle has no threads and no locks' nothing wanted \
+	'pthread_|thrd_|mtx_|cnd_|tss_|call_once|sem_|futex|fork$|clone'
+ok 'and no sockets' nothing wanted 'socket|bind$|connect$|listen$|accept|send|recv'
+
+# strange_libs: programs and libraries linked to more than they may.
+strange_libs() {
+	for file in "$B"/libverity.so "$B"/verityctl; do
+		readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
+			grep -vE '^lib(crypto|c|pthread|gcc_s|asan|ubsan|tsan)\.so|^ld-linux' |
+			sed "s|^|${file##*/}: |"
+	done
+}
+ok 'nothing is linked but libc and libcrypto' nothing strange_libs
+
 awk '/^VERITY_API/ { on = 1 } on { print } /;/ { on = 0 }' merkle/verity.h |
 	grep -oE 'verity_[a-z0-9_]+ *\(' | tr -d ' (' | sort >"$T/marked"
 globals -D "$B/libverity.so" >"$T/shown"
@@ -54,18 +78,17 @@ ok 'the shared library shows those and no more' diff "$T/marked" "$T/shown"
 grep -E '^[^./]+/.*\.[ch]$' "$T/sources" >"$T/code"
 grep -E '^[^./]+/' "$T/sources" | grep -vE '\.[1-9]$' >"$T/files"
 
-# long_functions: those of code with a body of more than 60 lines.
-long_functions() {
-	xargs awk '/^[a-zA-Z_].*\(/ { head = $0 }
-		/^{/ { start = FNR }
-		/^}/ && start {
-			lines = FNR - start - 1
-			if (lines > 60)
-				print FILENAME ": " head ": " lines " lines"
-			start = 0
-		}' <"$T/code"
-}
+# The functions, a line each: how many lines the body has, and which it is.
+xargs awk '/^[a-zA-Z_].*\(/ { head = $0 }
+	/^{/ { start = FNR }
+	/^}/ && start {
+		print FNR - start - 1, FILENAME ": " head
+		start = 0
+	}' <"$T/code" >"$T/functions"
+long_functions() { awk '$1 > 60' "$T/functions"; }
 ok 'no function is longer than 60 lines' nothing long_functions
+ok 'nine in ten are under 45' awk '$1 >= 45 { long++; print }
+	END { exit !NR || long * 10 > NR }' "$T/functions"
 
 # long_files: those of more than 600 lines, manuals aside.
 long_files() { xargs awk 'FNR == 601 { print FILENAME }' <"$T/files"; }

@@ -2,13 +2,11 @@
 /* Any 256 bytes are refused as a descriptor, or are the one way to write what
  * they say; any text is refused as a digest, or is its name. */
 #include "merkle/desc.h"
+#include "t/replay.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void try_desc(const uint8_t *raw)
 {
@@ -58,25 +56,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	try_digest(text);
 	return 0;
 }
-
-#ifndef FUZZING
-/* Replays files in place of libFuzzer.  Return: 0 once each went through */
-int main(int argc, char **argv)
-{
-	static uint8_t buf[1 << 20];
-
-	for (int i = 1; i < argc; i++) {
-		FILE *f = fopen(argv[i], "rb");
-		size_t len;
-
-		if (!f) {
-			perror(argv[i]);
-			return 1;
-		}
-		len = fread(buf, 1, sizeof(buf), f);
-		fclose(f);
-		LLVMFuzzerTestOneInput(buf, len);
-	}
-	return argc < 2;
-}
-#endif

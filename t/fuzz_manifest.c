@@ -2,12 +2,10 @@
 /* Any text is refused as a manifest, at one of its lines, or is the one way
  * to write what it says; and each of its entries is found. */
 #include "merkle/manifest.h"
+#include "t/replay.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static size_t lines_of(const uint8_t *data, size_t len)
 {
@@ -48,25 +46,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	verity_manifest_free(&m);
 	return 0;
 }
-
-#ifndef FUZZING
-/* Replays files in place of libFuzzer.  Return: 0 once each went through */
-int main(int argc, char **argv)
-{
-	static uint8_t buf[1 << 20];
-
-	for (int i = 1; i < argc; i++) {
-		FILE *f = fopen(argv[i], "rb");
-		size_t len;
-
-		if (!f) {
-			perror(argv[i]);
-			return 1;
-		}
-		len = fread(buf, 1, sizeof(buf), f);
-		fclose(f);
-		LLVMFuzzerTestOneInput(buf, len);
-	}
-	return argc < 2;
-}
-#endif

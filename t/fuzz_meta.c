@@ -3,12 +3,10 @@
  * and its tree lies within it. */
 #include "merkle/le.h"
 #include "merkle/meta.h"
+#include "t/replay.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void try_head(const uint8_t *head, uint64_t file_size)
 {
@@ -48,25 +46,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		try_head(all, why.limit);
 	return 0;
 }
-
-#ifndef FUZZING
-/* Replays files in place of libFuzzer.  Return: 0 once each went through */
-int main(int argc, char **argv)
-{
-	static uint8_t buf[1 << 20];
-
-	for (int i = 1; i < argc; i++) {
-		FILE *f = fopen(argv[i], "rb");
-		size_t len;
-
-		if (!f) {
-			perror(argv[i]);
-			return 1;
-		}
-		len = fread(buf, 1, sizeof(buf), f);
-		fclose(f);
-		LLVMFuzzerTestOneInput(buf, len);
-	}
-	return argc < 2;
-}
-#endif

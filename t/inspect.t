@@ -16,21 +16,15 @@ shows() {
 	[ "$_got" = "$_want" ] || { echo "got $_got"; cat json; return 1; }
 }
 
-# put FILE OFFSET BYTES: overwrite; BYTES are hex digits.
-put() {
-	perl -e 'open F, "+<", $ARGV[0] or die; seek F, $ARGV[1], 0;
-		print F pack "H*", $ARGV[2]; close F or die' "$@"
-}
-
 # sick NAME OFFSET BYTES REGEX: a copy of the file good, changed, is refused.
 sick() {
 	cp good bad
-	put bad "$2" "$3"
+	overwrite bad "$2" "$3"
 	ok "refused: $1" fails 4 "^verityctl: inspect: bad: $4" \
 		verityctl inspect bad
 }
 
-# cut NAME SIZE REGEX: so is one of another size.
+# cut_to NAME SIZE REGEX: so is one of another size.
 cut_to() {
 	cp good bad
 	truncate -s "$2" bad
@@ -56,7 +50,7 @@ ok 'its parameters' shows '[.algorithm, .block_size, .salt, .data_size]' \
 ok 'its levels, root first' shows .levels "$levels" good
 ok 'the size of its tree' shows .tree_size 12288 good
 ok 'it is not signed' shows .signature '{"type":"none","size":0}' good
-put good 4 07000000; printf 1234567 >>good
+overwrite good 4 07000000; printf 1234567 >>good
 ok 'a signature goes behind it' shows .signature.size 7 good
 ok 'and is not part of the digest' shows .digest "$digest" good
 like 'text shows the same' "$(verityctl inspect good)" "^  digest: $digest\$"
@@ -210,7 +204,7 @@ if command -v veritysetup >/dev/null; then
 		"algorithm name's length is 32, must be"
 	sick 'no algorithm' 32 00 "algorithm name's length is 0, must be"
 	cut_to 'a superblock cut short' 511 'superblock size is 511, must be at least 512'
-	put good 32 1b5b6d00
+	overwrite good 32 1b5b6d00
 	is 'a name does not speak to the terminal' \
 		"$(verityctl inspect good | grep -c 'algorithm: \\x1b\[m')" 1
 	for form in '--hash sha512' '--hash sha1' '--format 0' \

@@ -11,6 +11,7 @@
 #
 # Checks:   ok, is, like, skip; skip_all and bail end the test
 # Commands: exits and fails, to be given to ok; requires; spawn and stop
+# Files:    noise, overwrite, damage, for tests that require perl
 # Names that begin with _ are this file's own.
 
 set -u
@@ -134,6 +135,22 @@ stop() {
 	wait "$1" 2>/dev/null
 	[ $_stuck -eq 0 ] || diag "process $1 did not end at SIGTERM"
 	return $_stuck
+}
+
+# noise SEED SIZE: print bytes that repeat nothing, the same each time.
+noise() { perl -e 'srand $ARGV[0]; print map { chr rand 256 } 1 .. $ARGV[1]' "$@"; }
+
+# overwrite FILE OFFSET BYTES: BYTES are hex digits.
+overwrite() {
+	perl -e 'open F, "+<", $ARGV[0] or die; seek F, $ARGV[1], 0;
+		print F pack "H*", $ARGV[2]; close F or die' "$@"
+}
+
+# damage FILE OFFSET...: turn a bit at each.
+damage() {
+	perl -e 'my $f = shift; open F, "+<", $f or die;
+		for (@ARGV) { seek F, $_, 0; read F, $c, 1; seek F, $_, 0;
+			print F $c ^ "\1" } close F or die' "$@"
 }
 
 _leave() {

@@ -10,10 +10,7 @@ SOURCE_DATE_EPOCH=1700000000
 export SOURCE_DATE_EPOCH
 
 # put OFFSET HEX: write these bytes into the sidecar at hand.
-put() {
-	perl -e 'open F, "+<", $ARGV[0] or die; seek F, $ARGV[1], 0;
-		print F pack "H*", $ARGV[2]; close F or die' "$sidecar" "$@"
-}
+put() { overwrite "$sidecar" "$@"; }
 cut() { truncate -s "$1" "$sidecar"; }
 
 # refused STATUS REGEX COMMAND...: so, in one line, with no output.
@@ -31,7 +28,8 @@ refused() {
 # listing DIR: all that writing something would change.
 listing() { find "$1" -printf '%P %y %s %m %T@ %C@\n' | sort; }
 
-# case NAME STATUS REGEX DIR COMMAND FILE, and the same with another command.
+# try NAME STATUS REGEX DIR FILE COMMAND...: each command refuses the file, and
+# nothing in DIR changes.
 try() {
 	_name=$1 _status=$2 _re=$3 _dir=$4 _file=$5; shift 5
 	listing "$_dir" >before

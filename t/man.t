@@ -86,7 +86,7 @@ ok 'and with another word it is not' \
 
 # verityctl.1: all of it is typed in, one block after the other.
 blocks "$ctl" typed
-mkdir session
+mkdir typed
 n=1
 : >script
 : >want
@@ -99,7 +99,7 @@ while [ -f typed.$n ]; do
 	n=$((n + 1))
 done
 ok 'the manual has examples' test $n -gt 5
-(cd session && sh ../script) >got 2>err
+(cd typed && sh ../script) >got 2>err
 ok 'pasted into a shell they print what is shown' diff want got
 notes='[0-9.]+ ([KMG]i)?B: |[0-9]+ files, |change detection: stat only|offset '
 is 'and none is a mistake' \

@@ -2,19 +2,18 @@
 /* An audit finds just the damage that is there, in data and tree, says which
  * of the two it is, and goes on behind it. */
 #include "merkle/audit.h"
+#include "t/data.h"
+#include "t/memseal.h"
 #include "t/tap.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-
 enum { MAX_BLOCKS = 2100, MAX_TREE = 128, MAX_FOUND = 64 };
 
 /* A sealed file in memory, how its blocks can be read, and what was found. */
 struct sealed {
-	struct verity_params p;
 	size_t size, bs;
 	uint8_t *data, *tree; /* data zero-filled to whole blocks */
 	struct verity_tree t;
@@ -27,18 +26,6 @@ struct sealed {
 };
 
 static struct sealed s;
-
-static int keep(void *arg, unsigned int level, uint64_t index, size_t count,
-		const void *blocks)
-{
-	uint64_t at;
-	int err = verity_tree_offset(&s.p, s.size, level, index, &at);
-
-	(void)arg;
-	if (!err)
-		memcpy(s.tree + at, blocks, count * s.bs);
-	return err;
-}
 
 static int read_data(void *arg, uint64_t index, size_t n, uint8_t *buf)
 {
@@ -63,8 +50,10 @@ static int read_tree(void *arg, unsigned int level, uint64_t index,
 	return 0;
 }
 
-static int known(void *arg, unsigned int level, uint64_t index)
+static int known(void *arg, unsigned int level, uint64_t index,
+		 const uint8_t *want)
 {
+	(void)want;
 	(void)arg;
 	return level == 1 && index == s.known;
 }
@@ -91,13 +80,12 @@ static int run(void)
 
 static void seal(uint32_t alg, uint32_t bs, size_t size)
 {
-	struct verity_digest digest;
-	uint8_t raw[VERITY_DESC_SIZE];
-	struct verity_build *b;
-	struct verity_desc d;
+	struct memseal m = { .p = { alg, bs, 1, { 0x33 } },
+			     .size = size,
+			     .room = MAX_TREE * (size_t)bs,
+			     .stride = bs };
 
 	memset(&s, 0, sizeof(s));
-	s.p = (struct verity_params){ alg, bs, 1, { 0x33 } };
 	s.size = size;
 	s.bs = bs;
 	s.known = UINT64_MAX;
@@ -105,14 +93,11 @@ static void seal(uint32_t alg, uint32_t bs, size_t size)
 	s.tree = calloc(MAX_TREE, bs);
 	if (!s.data || !s.tree)
 		bail("out of memory");
-	for (size_t i = 0; i < size; i++)
-		s.data[i] = (uint8_t)(i % 251);
-	if (verity_build_new(&s.p, keep, NULL, &b) ||
-	    verity_build_add(b, s.data, size) ||
-	    verity_build_end(b, &digest, raw) ||
-	    verity_desc_decode(raw, &d, NULL) || verity_tree_init(&s.t, &d))
-		bail("cannot seal %zu bytes", size);
-	verity_build_free(b);
+	pattern(s.data, size);
+	m.data = s.data;
+	m.tree = s.tree;
+	memseal(&m);
+	memseal_tree(&m, &s.t);
 }
 
 static void unseal(void)

@@ -4,6 +4,7 @@
  * holes, its tree and digest are those that hashing block by block gives. */
 #include "merkle/build.h"
 #include "merkle/desc.h"
+#include "t/data.h"
 #include "t/tap.h"
 
 #include <errno.h>
@@ -11,17 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-
 static uint64_t seed = 88172645463325252;
-
-static uint64_t rnd(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
 
 static void *must(void *p)
 {
@@ -30,12 +21,11 @@ static void *must(void *p)
 	return p;
 }
 
-static uint8_t *pattern(size_t size)
+static uint8_t *some_data(size_t size)
 {
 	uint8_t *data = must(malloc(size + 1));
 
-	for (size_t i = 0; i < size; i++)
-		data[i] = (uint8_t)(i % 251);
+	pattern(data, size);
 	return data;
 }
 
@@ -189,7 +179,7 @@ static int build(const struct model *m, struct image *im, const uint8_t *data,
 	for (size_t at = 0, n; at < m->size && !err; at += n) {
 		const size_t left = m->size - at, bs = m->p.block_size;
 		const size_t len[] = { 1,      7,      left,
-				       bs - 1, bs + 1, rnd() % (4 * bs) };
+				       bs - 1, bs + 1, rnd(&seed) % (4 * bs) };
 
 		n = len[cut] < left ? len[cut] : left;
 		err = verity_build_add(b, data + at, n);
@@ -236,7 +226,7 @@ static void test_stream(uint32_t alg, uint32_t bs, uint32_t salt_size)
 				room,   room + 1, three + 1, arity * room + 1 };
 	const size_t cap = salt_size ? 140000 : 4400000;
 	unsigned int wrong[RULES] = { 0 };
-	uint8_t *data = pattern(cap);
+	uint8_t *data = some_data(cap);
 	struct verity_params p;
 	struct model m;
 
@@ -357,14 +347,15 @@ static void split_and_join(const struct model *m, const uint8_t *data,
 /* Data and holes by turns, their edges near those of blocks and subtrees. */
 static uint8_t *holey(size_t size, size_t bs, size_t arity)
 {
-	uint8_t *data = pattern(size);
+	uint8_t *data = some_data(size);
 	const size_t unit[] = { 1, bs, bs * arity, bs * arity * arity };
 	size_t at = 0, n;
 
 	while (at < size) {
-		n = unit[rnd() % LEN(unit)] * (1 + rnd() % 3) + rnd() % 3;
+		n = unit[rnd(&seed) % LEN(unit)] * (1 + rnd(&seed) % 3) +
+		    rnd(&seed) % 3;
 		n = n - 1 < size - at ? n - 1 : size - at;
-		if (rnd() % 2)
+		if (rnd(&seed) % 2)
 			memset(data + at, 0, n);
 		at += n;
 	}
@@ -391,7 +382,7 @@ static void test_parts(uint32_t alg, uint32_t bs)
 
 	make_params(&p, alg, bs, 3);
 	for (size_t i = 0; i < LEN(edge) + 25; i++) {
-		size_t size = i < LEN(edge) ? edge[i] : rnd() % 300000;
+		size_t size = i < LEN(edge) ? edge[i] : rnd(&seed) % 300000;
 		uint8_t *data = holey(size, bs, arity);
 
 		model_init(&m, &p, data, size);
@@ -527,7 +518,7 @@ static void test_emit_fails(void)
 	const size_t size = 1200000;
 	struct image im = { 0 };
 	int wrong = 0, late = 0, total;
-	uint8_t *data = pattern(size);
+	uint8_t *data = some_data(size);
 	struct model m;
 
 	model_init(&m, &(struct verity_params){ VERITY_SHA512, 512, 0, { 0 } },

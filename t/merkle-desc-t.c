@@ -2,17 +2,14 @@
 /* A descriptor that anyone could have written is read back as it was written
  * or refused for a named field, and digests are those of fsverity(1). */
 #include "merkle/desc.h"
+#include "t/complaint.h"
+#include "t/data.h"
 #include "t/tap.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define LEAST  "must be at least"
-#define MOST   "must be at most"
-#define ZERO   "must be all zero; first other byte is at"
 
 /* What fsverity 1.5 printed for files of @size bytes, byte i being i % 251
  * (or all zero), under a salt of the bytes 1, 2, ... */
@@ -135,8 +132,8 @@ static void make_vector(size_t i, struct verity_digest *digest, uint8_t *raw)
 
 	set_params(&p, vector[i].alg, vector[i].block_size,
 		   vector[i].salt_size);
-	for (size_t j = 0; vector[i].filled && j < vector[i].size; j++)
-		data[j] = (uint8_t)(j % 251);
+	if (vector[i].filled)
+		pattern(data, vector[i].size);
 	if (verity_build_new(&p, NULL, NULL, &b) ||
 	    verity_build_add(b, data, vector[i].size) ||
 	    verity_build_end(b, digest, raw))
@@ -216,17 +213,10 @@ static const struct {
 static bool says(const struct verity_complaint *c, const char *field,
 		 uint64_t value, const char *rule, uint64_t limit)
 {
-	static const char prefix[] = "descriptor.";
-	size_t n = sizeof(prefix) - 1;
-	bool same = c->field && c->rule && !strncmp(c->field, prefix, n) &&
-		    !strcmp(c->field + n, field) && !strcmp(c->rule, rule) &&
-		    c->value == value && c->limit == limit;
+	char full[80];
 
-	if (!same)
-		diag("got: %s is %llu, %s %llu", c->field ? c->field : "?",
-		     (unsigned long long)c->value, c->rule ? c->rule : "?",
-		     (unsigned long long)c->limit);
-	return same;
+	snprintf(full, sizeof(full), "descriptor.%s", field);
+	return complaint_says(c, full, value, rule, limit);
 }
 
 static void test_bad_fields(void)

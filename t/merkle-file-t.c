@@ -2,8 +2,11 @@
 /* A sealed file gives its own bytes or an error, never others: from any
  * thread, at any range, whatever happens to the disk under it. */
 #include "merkle/file.h"
-
+#include "t/data.h"
+#include "t/memseal.h"
+#include "t/odd_disk.h"
 #include "t/tap.h"
+#include "t/tmpdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,24 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* A disk with one unreadable byte; meta.c reads through this one. */
-static off_t bad_sector;
-
-static ssize_t odd_pread(int fd, void *to, size_t len, off_t pos)
-{
-	if (bad_sector && pos <= bad_sector && bad_sector < pos + (off_t)len) {
-		errno = EIO;
-		return -1;
-	}
-	return pread(fd, to, len, pos);
-}
-
-#define pread odd_pread
-#include "merkle/meta.c" /* NOLINT(bugprone-suspicious-include) */
-#undef pread
-
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* What one leaf hash block covers, of 1 KiB blocks and SHA-256. */
 #define LEAF_BYTES 32768ULL
@@ -49,39 +34,16 @@ struct sealed {
 
 static struct sealed s;
 static uint8_t buf[MAX_SIZE + 10];
-static char dir[4096], data_path[4200], meta_path[4200], other_path[4200];
-
-static uint64_t rnd(void)
-{
-	static uint64_t seed = 2463534242;
-
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-static void remove_all(void)
-{
-	unlink(data_path);
-	unlink(meta_path);
-	unlink(other_path);
-	rmdir(other_path);
-	rmdir(dir);
-}
+static char data_path[4200], meta_path[4200], other_path[4200];
+static uint64_t seed = 2463534242;
 
 static void make_dir(void)
 {
-	const char *tmp = getenv("TMPDIR");
+	const char *dir = tmpdir();
 
-	snprintf(dir, sizeof(dir), "%s/verity-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir))
-		bail("no temporary directory");
 	snprintf(data_path, sizeof(data_path), "%s/data", dir);
 	snprintf(meta_path, sizeof(meta_path), "%s/data.fsv_meta", dir);
 	snprintf(other_path, sizeof(other_path), "%s/other", dir);
-	if (atexit(remove_all))
-		bail("no way to clean up");
 }
 
 static void put(const char *path, const void *bytes, size_t len, off_t pos)
@@ -102,37 +64,24 @@ static void restore(void)
 		bail("cannot truncate");
 }
 
-static int keep(void *arg, unsigned int level, uint64_t index, size_t count,
-		const void *blocks)
-{
-	uint64_t at;
-	int err = verity_tree_offset(&s.p, s.size, level, index, &at);
-
-	(void)arg;
-	at += VERITY_META_ALIGN;
-	if (!err && at + count * s.p.block_size > sizeof(s.meta))
-		return -ENOSPC;
-	if (!err)
-		memcpy(s.meta + at, blocks, count * s.p.block_size);
-	return err;
-}
-
 static void seal(uint32_t alg, uint32_t bs, uint32_t salt_size, size_t size)
 {
-	uint8_t raw[VERITY_DESC_SIZE];
-	struct verity_build *b;
+	struct memseal m = { .p = { alg, bs, salt_size, { 0 } },
+			     .data = s.data,
+			     .size = size,
+			     .tree = s.meta + VERITY_META_ALIGN,
+			     .room = sizeof(s.meta) - VERITY_META_ALIGN,
+			     .stride = bs };
 
 	memset(&s, 0, sizeof(s));
-	s.p = (struct verity_params){ alg, bs, salt_size, { 0 } };
-	memset(s.p.salt, 0x5c, salt_size);
+	memset(m.p.salt, 0x5c, salt_size);
+	pattern(s.data, size);
+	memseal(&m);
+	if (verity_meta_init(&s.m, m.raw))
+		bail("no sidecar for %zu bytes", size);
+	s.p = m.p;
 	s.size = size;
-	for (size_t i = 0; i < size; i++)
-		s.data[i] = (uint8_t)(i % 251);
-	if (verity_build_new(&s.p, keep, NULL, &b) ||
-	    verity_build_add(b, s.data, size) ||
-	    verity_build_end(b, &s.digest, raw) || verity_meta_init(&s.m, raw))
-		bail("cannot seal %zu bytes", size);
-	verity_build_free(b);
+	s.digest = m.digest;
 	verity_meta_encode(&s.m, s.meta);
 	s.meta_size = verity_meta_size(&s.m);
 	restore();
@@ -175,8 +124,8 @@ static void test_bytes(struct verity_file *f, const char *name)
 	ok(reads(f, buf, s.size + 1, 0), "%s: a whole read gives the file",
 	   name);
 	for (int i = 0; i < 200; i++) {
-		uint64_t pos = rnd() % (s.size + 20);
-		size_t len = rnd() % (i % 2 ? s.size + 5 : 5000);
+		uint64_t pos = rnd(&seed) % (s.size + 20);
+		size_t len = rnd(&seed) % (i % 2 ? s.size + 5 : 5000);
 
 		wrong += !reads(f, buf, len, pos);
 	}
@@ -404,20 +353,20 @@ static void test_bad_sector(void)
 
 	seal(VERITY_SHA256, 1024, 0, 300000);
 	f = must_open();
-	bad_sector = 204800 + 700;
+	disk.bad_sector = 204800 + 700;
 	is_int(read_at(f, 10, s.size, &why), 204800 - 10,
 	       "a bad sector does not cost the blocks before it");
 	ok(read_at(f, 204800, 1, &why) == -EIO && why.pos == 77,
 	   "its block is unreadable, which is no mismatch");
 	ok(reads(f, buf, s.size, 205824), "all after it can be read");
-	bad_sector = (off_t)s.m.tree_pos + 4096;
+	disk.bad_sector = (off_t)s.m.tree_pos + 4096;
 	is_int(read_at(f, 3 * LEAF_BYTES, 1, &why), 1,
 	       "what is in memory of the tree is not read again");
 	verity_file_close(f);
 	f = must_open();
 	is_int(read_at(f, 3 * LEAF_BYTES, 1, &why), -EIO,
 	       "a bad sector in the tree is an error of what is under it");
-	bad_sector = 0;
+	disk.bad_sector = 0;
 	ok(reads(f, buf, s.size, 0), "and of nothing, once it can be read");
 	verity_file_close(f);
 }

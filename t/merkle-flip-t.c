@@ -4,7 +4,10 @@
  * it vouches for are refused, and all others read byte for byte. */
 #include "merkle/meta.h"
 #include "merkle/verify.h"
+#include "t/data.h"
+#include "t/memseal.h"
 #include "t/tap.h"
+#include "t/tmpdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +27,6 @@ enum {
 	META_ROOM = VERITY_META_ALIGN + TREE_BLOCKS * BS
 };
 
-static const struct verity_params params = {
-	VERITY_SHA256, BS, 4, { 1, 2, 3 }
-};
 static uint8_t data[BLOCKS * BS], tree[TREE_BLOCKS * BS], meta[META_ROOM];
 static _Atomic(uint8_t) good[TREE_BLOCKS];
 static struct verity_digest digest;
@@ -42,31 +42,20 @@ static bool whole(size_t byte, int bit)
 	return !emulated || (byte & 7) == (size_t)bit;
 }
 
-static int keep(void *arg, unsigned int level, uint64_t index, size_t count,
-		const void *blocks)
-{
-	uint64_t at;
-	int err = verity_tree_offset(&params, SIZE, level, index, &at);
-
-	(void)arg;
-	if (!err)
-		memcpy(tree + at, blocks, count * BS);
-	return err;
-}
-
 static void seal(void)
 {
-	uint8_t raw[VERITY_DESC_SIZE];
-	struct verity_build *b;
+	struct memseal s = { .p = { VERITY_SHA256, BS, 4, { 1, 2, 3 } },
+			     .data = data,
+			     .size = SIZE,
+			     .tree = tree,
+			     .room = sizeof(tree),
+			     .stride = BS };
 
-	for (size_t i = 0; i < SIZE; i++)
-		data[i] = (uint8_t)(i % 251);
-	if (verity_build_new(&params, keep, NULL, &b) ||
-	    verity_build_add(b, data, SIZE) ||
-	    verity_build_end(b, &digest, raw) || verity_meta_init(&m, raw) ||
-	    verity_tree_init(&t, &m.desc))
+	pattern(data, SIZE);
+	memseal(&s);
+	digest = s.digest;
+	if (verity_meta_init(&m, s.raw) || verity_tree_init(&t, &m.desc))
 		bail("cannot seal");
-	verity_build_free(b);
 	if (m.tree_size != sizeof(tree) || t.geom.levels != 2)
 		bail("not the shape that this test is about");
 }
@@ -169,15 +158,8 @@ static void flip_tree(void)
 /*
  * On disk: everything in the sidecar before the tree.
  */
-static char dir[4096], data_path[4200], meta_path[4200];
+static char data_path[4200], meta_path[4200];
 static int meta_fd = -1;
-
-static void remove_all(void)
-{
-	unlink(data_path);
-	unlink(meta_path);
-	rmdir(dir);
-}
 
 static void write_all(int fd, const void *bytes, size_t len, off_t pos)
 {
@@ -187,16 +169,11 @@ static void write_all(int fd, const void *bytes, size_t len, off_t pos)
 
 static void make_files(void)
 {
-	const char *tmp = getenv("TMPDIR");
+	const char *dir = tmpdir();
 	int fd;
 
-	snprintf(dir, sizeof(dir), "%s/verity-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir))
-		bail("no temporary directory");
 	snprintf(data_path, sizeof(data_path), "%s/data", dir);
 	snprintf(meta_path, sizeof(meta_path), "%s/data.fsv_meta", dir);
-	if (atexit(remove_all))
-		bail("no way to clean up");
 	fd = open(data_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	meta_fd = open(meta_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	write_all(fd, data, SIZE, 0);

@@ -2,6 +2,8 @@
 /* A tree has the levels, sizes and offsets that counting by hand gives, and
  * no parameter or size out of range gets a tree. */
 #include "merkle/geom.h"
+#include "t/complaint.h"
+#include "t/data.h"
 #include "t/tap.h"
 
 #include <errno.h>
@@ -11,19 +13,10 @@
 #define MIB(n) (KIB(1024) * (n))
 #define GIB(n) (MIB(1024) * (n))
 #define TIB(n) (GIB(1024) * (n))
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { RANDOM_SIZES = 60, SIZES = 12 + RANDOM_SIZES };
 
 static uint64_t seed = 0x9e3779b97f4a7c15;
-
-static uint64_t rnd(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
 
 /* Counted by division, level by level; no shifts, no shortcuts. */
 struct model {
@@ -88,7 +81,7 @@ static bool same_offsets(const struct verity_geom *g, const struct model *m,
 
 		if (!same_offset(g, m, p, l, 0) ||
 		    !same_offset(g, m, p, l, last) ||
-		    !same_offset(g, m, p, l, last ? rnd() % last : 0))
+		    !same_offset(g, m, p, l, last ? rnd(&seed) % last : 0))
 			return false;
 	}
 	return true;
@@ -107,7 +100,7 @@ static bool same_lengths(const struct verity_geom *g)
 
 static bool same_slots(const struct verity_geom *g)
 {
-	uint64_t arity = g->block_size / g->digest_size, at = rnd() >> 1;
+	uint64_t arity = g->block_size / g->digest_size, at = rnd(&seed) >> 1;
 
 	return geom_slot(g, 0) == 0 &&
 	       geom_slot(g, arity - 1) == g->block_size - g->digest_size &&
@@ -124,7 +117,7 @@ static uint64_t nth_size(size_t i, uint64_t bs, uint64_t arity)
 				   two + 1, three - 1, three,   three + 1 };
 
 	_Static_assert(LEN(edges) + RANDOM_SIZES == SIZES, "count them");
-	return i < LEN(edges) ? edges[i] : rnd() >> (1 + i % 60);
+	return i < LEN(edges) ? edges[i] : rnd(&seed) >> (1 + i % 60);
 }
 
 enum { COUNTS, TOTALS, OFFSETS, LENGTHS, LIMITS, RULES };
@@ -202,21 +195,6 @@ static void test_published(void)
 	}
 }
 
-/* Does a complaint say just this? */
-static bool says(const struct verity_complaint *c, const char *field,
-		 uint64_t value, const char *rule, uint64_t limit)
-{
-	bool same = c->field && c->rule && !strcmp(c->field, field) &&
-		    !strcmp(c->rule, rule) && c->value == value &&
-		    c->limit == limit;
-
-	if (!same)
-		diag("got: %s is %llu, %s %llu", c->field ? c->field : "?",
-		     (unsigned long long)c->value, c->rule ? c->rule : "?",
-		     (unsigned long long)c->limit);
-	return same;
-}
-
 /* The largest file of a shape, and the byte that is too much. */
 static void test_limit(uint32_t alg, uint32_t bs, uint64_t most,
 		       const char *field, uint64_t value, uint64_t limit)
@@ -232,7 +210,7 @@ static void test_limit(uint32_t alg, uint32_t bs, uint64_t most,
 	before = g;
 	is_int(verity_geom_init(&g, &p, most + 1, &why), -EFBIG,
 	       "%s/%u: one byte more is too big", verity_alg_name(alg), bs);
-	ok(says(&why, field, value, "must be at most", limit),
+	ok(complaint_says(&why, field, value, "must be at most", limit),
 	   "and the %s is named", field);
 	ok(!memcmp(&g, &before, sizeof(g)), "and the shape is not written");
 }
@@ -247,10 +225,6 @@ static void test_limits(void)
 	test_limit(VERITY_SHA256, 1024, TIB(1024), "tree levels", 9, 8);
 	test_limit(VERITY_SHA512, 512, GIB(8), "tree levels", 9, 8);
 }
-
-#define LEAST "must be at least"
-#define MOST  "must be at most"
-#define POW2  "must be a power of two of at most"
 
 static const struct {
 	struct verity_params p;
@@ -281,8 +255,8 @@ static void test_bad_params(void)
 		is_int(verity_params_check(&bad[i].p, &why), bad[i].err,
 		       "a %s of %llu is refused", bad[i].field,
 		       (unsigned long long)bad[i].value);
-		ok(says(&why, bad[i].field, bad[i].value, bad[i].rule,
-			bad[i].limit),
+		ok(complaint_says(&why, bad[i].field, bad[i].value, bad[i].rule,
+				  bad[i].limit),
 		   "and named");
 		is_int(verity_geom_init(&g, &bad[i].p, 1, NULL), bad[i].err,
 		       "it has no shape");

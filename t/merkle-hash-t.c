@@ -5,6 +5,7 @@
  */
 #include "merkle/cpu.h"
 #include "merkle/plan.h"
+#include "t/data.h"
 #include "t/tap.h"
 
 #include <openssl/evp.h>
@@ -23,8 +24,6 @@ static const size_t sizes[] = { 64,   256,  512,   1024,  2048,
 				4096, 8192, 16384, 32768, 65536 };
 static const uint32_t salts[] = { 0, 1, 16, 32 };
 static const size_t offsets[] = { 0, 1, 3, 63 };
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static uint8_t data[MAX_DATA + SLACK];
 static uint32_t features; /* that VERITY_CPU leaves */
@@ -127,10 +126,10 @@ static void test_sizes(const struct verity_kernel *k)
 	struct verity_params p;
 	bool good;
 
-	for (size_t s = 0; s < COUNT(salts); s++) {
+	for (size_t s = 0; s < LEN(salts); s++) {
 		p = params_with(VERITY_SHA256, salts[s]);
 		good = true;
-		for (size_t i = 0; good && i < COUNT(sizes); i++)
+		for (size_t i = 0; good && i < LEN(sizes); i++)
 			good = kernel_right(k, &p, sizes[i], 0);
 		ok(good, "%s is right for every block size, salt of %u bytes",
 		   k->name, salts[s]);
@@ -141,7 +140,7 @@ static void test_offsets(const struct verity_kernel *k)
 {
 	struct verity_params p = params_with(VERITY_SHA256, 0);
 
-	for (size_t i = 0; i < COUNT(offsets); i++)
+	for (size_t i = 0; i < LEN(offsets); i++)
 		ok(kernel_right(k, &p, 4096, offsets[i]) &&
 			   kernel_right(k, &p, 256, offsets[i]),
 		   "%s is right for blocks %zu bytes off a boundary", k->name,
@@ -230,7 +229,7 @@ static void test_alone(const struct verity_kernel *k)
 	verity_hasher_fini(&h);
 }
 
-enum { KERNEL_CHECKS = COUNT(salts) + COUNT(offsets) + 2 };
+enum { KERNEL_CHECKS = LEN(salts) + LEN(offsets) + 2 };
 
 static void test_kernel(const struct verity_kernel *k)
 {
@@ -264,9 +263,9 @@ static void test_odd_batches(uint32_t alg, uint32_t salt_size)
 	struct verity_hasher h;
 	bool good = true;
 
-	for (size_t i = 0; good && i < COUNT(sizes); i++) {
+	for (size_t i = 0; good && i < LEN(sizes); i++) {
 		init(&h, &p, sizes[i]);
-		for (size_t j = 0; good && j < COUNT(batches); j++)
+		for (size_t j = 0; good && j < LEN(batches); j++)
 			good = batch_right(&h, NULL, &p, batches[j]);
 		verity_hasher_fini(&h);
 	}
@@ -300,7 +299,7 @@ static void test_bytes(uint32_t alg)
 }
 
 enum {
-	BATCH_CHECKS = (size_t)2 * VERITY_HASH_BATCH + 2 * COUNT(salts) + 1,
+	BATCH_CHECKS = (size_t)2 * VERITY_HASH_BATCH + 2 * LEN(salts) + 1,
 	BYTES_CHECKS = 2,
 };
 
@@ -318,7 +317,7 @@ int main(void)
 		test_kernel(&verity_kernels[i]);
 	test_batches(1024);
 	test_batches(4096);
-	for (size_t i = 0; i < COUNT(salts); i++) {
+	for (size_t i = 0; i < LEN(salts); i++) {
 		test_odd_batches(VERITY_SHA256, salts[i]);
 		test_odd_batches(VERITY_SHA512, salts[i]);
 	}

@@ -2,6 +2,7 @@
 /* There is one way to write a manifest: what is read is written again to the
  * same bytes, and anything else is refused at its line. */
 #include "merkle/manifest.h"
+#include "t/data.h"
 #include "t/tap.h"
 
 #include <errno.h>
@@ -9,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define H32    "0123456789abcdef0f1e2d3c4b5a6978"
-#define H64    H32 H32
+#define H32 "0123456789abcdef0f1e2d3c4b5a6978"
+#define H64 H32 H32
 
 static const char base[] = "verity-manifest 1\n"            /* line 1 */
 			   "serial 3\n"                     /* 2 */
@@ -513,15 +513,7 @@ static void test_long_lines(void)
 	is_uint(wrong, 0, "a line of 4 MiB is refused, %u kinds", tried);
 }
 
-static uint64_t rnd(void)
-{
-	static uint64_t seed = 362436069;
-
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
+static uint64_t seed = 362436069;
 
 /* Change 1 to 3 places: a bit, a byte, one byte more, a piece doubled, moved
  * or cut out.  Return: the new length, at most room */
@@ -529,16 +521,16 @@ static size_t mutate(char *text, size_t len, size_t room)
 {
 	static const char special[] = "\n\t\r\\ /.:-019afFZ";
 
-	for (uint64_t n = 1 + rnd() % 3; n; n--) {
-		size_t at = rnd() % len, piece = 1 + rnd() % 40;
+	for (uint64_t n = 1 + rnd(&seed) % 3; n; n--) {
+		size_t at = rnd(&seed) % len, piece = 1 + rnd(&seed) % 40;
 
 		if (piece > len - at)
 			piece = len - at;
-		if (rnd() % 3 == 0) {
-			text[at] = (char)(text[at] ^ 1 << rnd() % 7);
-		} else if (rnd() % 2) {
-			text[at] = special[rnd() % (sizeof(special) - 1)];
-		} else if (rnd() % 2 && len + piece <= room) {
+		if (rnd(&seed) % 3 == 0) {
+			text[at] = (char)(text[at] ^ 1 << rnd(&seed) % 7);
+		} else if (rnd(&seed) % 2) {
+			text[at] = special[rnd(&seed) % (sizeof(special) - 1)];
+		} else if (rnd(&seed) % 2 && len + piece <= room) {
 			memmove(text + at + piece, text + at, len - at);
 			len += piece;
 		} else if (len > piece) {

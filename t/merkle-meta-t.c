@@ -2,49 +2,18 @@
 /* A sidecar's head is read back as it was written, or refused for a named
  * field; its length is exactly what the head implies. */
 #include "merkle/meta.h"
-
+#include "t/complaint.h"
+#include "t/data.h"
+#include "t/odd_disk.h"
 #include "t/tap.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* meta.c reads through this one: it does not always do as it is asked. */
-static struct {
-	size_t most;      /* bytes a call; 0: as many as asked */
-	int interrupts;   /* calls still to fail with EINTR */
-	off_t bad_sector; /* reading this byte gives EIO; 0: none */
-} disk;
-
-static ssize_t odd_pread(int fd, void *buf, size_t len, off_t pos)
-{
-	if (disk.interrupts && disk.interrupts--) {
-		errno = EINTR;
-		return -1;
-	}
-	if (disk.most && len > disk.most)
-		len = disk.most;
-	if (disk.bad_sector && pos <= disk.bad_sector &&
-	    disk.bad_sector < pos + (off_t)len) {
-		errno = EIO;
-		return -1;
-	}
-	return pread(fd, buf, len, pos);
-}
-
-#define pread odd_pread
-#include "merkle/meta.c" /* NOLINT(bugprone-suspicious-include) */
-#undef pread
-
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define LEAST  "must be at least"
-#define MOST   "must be at most"
-#define BE     "must be"
-#define ZERO   "must be all zero; first other byte is at"
-#define BIG    (1ULL << 63)
+#define BIG (1ULL << 63)
 
 /* The head for a file of @size bytes, 4 KiB blocks, and a signature. */
 static void make(struct verity_meta *m, uint8_t *head, uint64_t size,
@@ -205,20 +174,6 @@ static const struct {
 	    { "2^63-1 bytes of data", 0, 12, 8, INT64_MAX, 0, -EINVAL,
 	      "sidecar size", 8192, BE, 72624976668155904 } };
 
-static bool says(const struct verity_complaint *c, const char *field,
-		 uint64_t value, const char *rule, uint64_t limit)
-{
-	bool same = c->field && c->rule && !strcmp(c->field, field) &&
-		    !strcmp(c->rule, rule) && c->value == value &&
-		    c->limit == limit;
-
-	if (!same)
-		diag("got: %s is %llu, %s %llu", c->field ? c->field : "?",
-		     (unsigned long long)c->value, c->rule ? c->rule : "?",
-		     (unsigned long long)c->limit);
-	return same;
-}
-
 static void test_bad_heads(void)
 {
 	for (size_t i = 0; i < LEN(bad); i++) {
@@ -235,8 +190,8 @@ static void test_bad_heads(void)
 		m.tree_pos = 77;
 		is_int(verity_meta_decode(head, size, &m, &why), bad[i].err,
 		       "%s: refused", bad[i].name);
-		ok(says(&why, bad[i].field, bad[i].value, bad[i].rule,
-			bad[i].limit),
+		ok(complaint_says(&why, bad[i].field, bad[i].value, bad[i].rule,
+				  bad[i].limit),
 		   "%s: the complaint says so", bad[i].name);
 		ok(verity_meta_decode(head, size, &m, NULL) == bad[i].err &&
 			   m.tree_pos == 77,
@@ -292,7 +247,8 @@ static void test_short_files(const uint8_t *head)
 
 		ok(read_fd(head, len[i], (off_t)len[i], NULL, &why) ==
 				   -EINVAL &&
-			   says(&why, "sidecar size", len[i], LEAST, 268),
+			   complaint_says(&why, "sidecar size", len[i], LEAST,
+					  268),
 		   "a file of %zu bytes is too short, and says so", len[i]);
 	}
 }
@@ -327,7 +283,7 @@ static void test_odd_files(void)
 	struct verity_meta m;
 
 	ok(verity_meta_read(fd, NULL, &m, &why) == -EINVAL &&
-		   says(&why, "file type", 4, BE, 8),
+		   complaint_says(&why, "file type", 4, BE, 8),
 	   "a directory is no sidecar");
 	close(fd);
 	is_int(verity_meta_read(-1, NULL, &m, NULL), -EBADF,

@@ -6,6 +6,7 @@
  */
 #include "merkle/cpu.h"
 #include "merkle/kernel.h"
+#include "t/data.h"
 #include "t/tap.h"
 
 #include <errno.h>
@@ -14,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static uint32_t features; /* that VERITY_CPU leaves */
 
@@ -48,7 +47,7 @@ static void test_words(void)
 	uint32_t have;
 	int err;
 
-	for (size_t i = 0; i < COUNT(words); i++) {
+	for (size_t i = 0; i < LEN(words); i++) {
 		off = words[i].off;
 		bad = NULL;
 		have = ~0U;
@@ -202,7 +201,7 @@ static void test_refusals(void)
 
 int main(void)
 {
-	plan(COUNT(words) + 17);
+	plan(LEN(words) + 17);
 	if (verity_cpu_features(getenv("VERITY_CPU"), &features, NULL))
 		bail("bad VERITY_CPU");
 	for (size_t i = 0; i < sizeof(data); i++)

@@ -2,6 +2,8 @@
 /* Data passes only when it leads to the root, damage is told from its place,
  * and a hash block's mark spares the climb above it but nothing else. */
 #include "merkle/verify.h"
+#include "t/data.h"
+#include "t/memseal.h"
 #include "t/tap.h"
 
 #include <errno.h>
@@ -9,8 +11,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { MAX_TREE_BLOCKS = 128, THREADS = 4 };
 
@@ -42,20 +42,6 @@ static uint8_t *hash_block(const struct sealed *s, unsigned int level,
 	return s->tree + 2 * slot_of(s, level, index) * s->p.block_size;
 }
 
-static int keep(void *arg, unsigned int level, uint64_t index, size_t count,
-		const void *blocks)
-{
-	struct sealed *s = arg;
-	uint32_t bs = s->p.block_size;
-	uint64_t at;
-	int err = verity_tree_offset(&s->p, s->size, level, index, &at);
-
-	for (size_t i = 0; i < count && !err; i++)
-		memcpy(s->tree + 2 * (at + i * bs),
-		       (const uint8_t *)blocks + i * bs, bs);
-	return err;
-}
-
 static int fetch(void *arg, unsigned int level, uint64_t index,
 		 struct verity_hblock *out)
 {
@@ -80,19 +66,19 @@ static void clear_marks(struct sealed *s)
 		atomic_store(&s->good[i], 0);
 }
 
+/* Each hash block with the gap behind it. */
 static void seal(struct sealed *s)
 {
-	struct verity_digest digest;
-	uint8_t raw[VERITY_DESC_SIZE];
-	struct verity_build *b;
-	struct verity_desc d;
+	struct memseal m = { .p = s->p,
+			     .data = s->data,
+			     .size = s->size,
+			     .tree = s->tree,
+			     .room = MAX_TREE_BLOCKS * 2 *
+				     (size_t)s->p.block_size,
+			     .stride = 2 * (size_t)s->p.block_size };
 
-	if (verity_build_new(&s->p, keep, s, &b) ||
-	    verity_build_add(b, s->data, s->size) ||
-	    verity_build_end(b, &digest, raw) ||
-	    verity_desc_decode(raw, &d, NULL) || verity_tree_init(&s->t, &d))
-		bail("cannot seal %zu bytes", s->size);
-	verity_build_free(b);
+	memseal(&m);
+	memseal_tree(&m, &s->t);
 }
 
 static void sealed_init(struct sealed *s, uint32_t alg, uint32_t bs,
@@ -106,8 +92,7 @@ static void sealed_init(struct sealed *s, uint32_t alg, uint32_t bs,
 	s->tree = calloc(MAX_TREE_BLOCKS, 2 * (size_t)bs);
 	if (!s->data || !s->tree)
 		bail("out of memory");
-	for (size_t i = 0; i < size; i++)
-		s->data[i] = (uint8_t)(i % 251);
+	pattern(s->data, size);
 	s->src = (struct verity_source){ fetch, s };
 	s->fail_slot = -1;
 	seal(s);

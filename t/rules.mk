@@ -2,16 +2,22 @@
 # t: every t/*-t.c is one TAP program; every t/*.t is one TAP script.
 #
 # A program's first word says which layer it links: merkle-hash-t links
-# merkle, tools-args-t links tools and what lies under it.
+# merkle, tools-opts-t links tools and what lies under it.
 T_BIN   := $(patsubst %.c,$(B)/%,$(wildcard t/*-t.c))
 T_TOOLS := $(filter $(B)/t/tools-%,$(T_BIN))
 T_FUZZ  := $(patsubst %.c,$(B)/%,$(wildcard t/fuzz_*.c))
 TESTS += $(T_BIN) $(T_FUZZ)
 
+# What the tests of merkle share; and main() of a fuzz target, unless it is
+# built with -DFUZZING, for then libFuzzer has one.
+T_HELP   := $(patsubst %,$(B)/t/%.o,complaint memseal tmpdir)
+T_REPLAY := $(if $(findstring -DFUZZING,$(CFLAGS)),,$(B)/t/replay.o)
+
 $(T_BIN): $(B)/t/%: $(B)/t/%.o $(B)/t/tap.o
+$(filter $(B)/t/merkle-%,$(T_BIN)): $(T_HELP)
 $(T_TOOLS): $(TOOLS_LIB)
 $(filter $(B)/t/merkle-%,$(T_BIN)) $(T_TOOLS): $(MERKLE_LIB)
-$(T_FUZZ): $(B)/t/%: $(B)/t/%.o $(MERKLE_LIB)
+$(T_FUZZ): $(B)/t/%: $(B)/t/%.o $(T_REPLAY) $(MERKLE_LIB)
 $(T_BIN) $(T_FUZZ): LDLIBS := $(MERKLE_LDLIBS)
 
 # check: everything here; of ARM64 what computes, with and without the SHA

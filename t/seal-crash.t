@@ -2,23 +2,17 @@
 # SPDX-License-Identifier: MIT
 # time-limit: 180
 # verityctl seal, ended at any point, leaves the old state or the new one, and
-# the next run leaves nothing else.  SOAK_KILLS says how many random kills;
-# SOAK_SEED repeats a run of which the seed was shown.
+# the next run leaves nothing else.  SOAK_KILLS says how many random kills,
+# SOAK_SEED which.  When they come depends on the speed of the machine, so their
+# verdict is only that whatever is found is right; the kills at system calls,
+# below, are the same everywhere.
 [ ! -w /dev/shm ] || TMPDIR=/dev/shm # where syncfs waits for nobody's disk
 export TMPDIR
 . "${0%/*}/lib.sh"
-requires jq
-requires perl
-requires strace
+. "$TOP/t/seal-lib.sh"
 
 KILLS=${SOAK_KILLS:-60}
-seed=${SOAK_SEED:-$$}
-SOURCE_DATE_EPOCH=1700000000
-export SOURCE_DATE_EPOCH
-# The leak checker can not work under strace.
-strace() { ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 command strace "$@"; }
-
-pin_of() { _sum=$(sha256sum <"$1"); echo "sha256:${_sum%% *}"; }
+seed=${SOAK_SEED:-1}
 serial_of() { sed -n '2s/serial //p' "$1/.verity/manifest"; }
 
 # Two sealed states of the same files: everything in the metadata differs.
@@ -55,7 +49,7 @@ whole() {
 		echo "the manifest is neither that of $2 nor of $4"
 		return 1
 	fi
-	verityctl check --pin="$(pin_of "$1/.verity/manifest")" "$1"
+	verityctl check --pin="$(tree_pin "$1")" "$1"
 }
 
 # lists DIR: the names in it.
@@ -120,7 +114,6 @@ while read -r us jobs; do
 done <plan
 ok "killed $KILLS times, the old state or the new one is there, whole" test ! -s bad
 [ ! -s bad ] || diag "$(cat bad)"
-ok 'kills came in time' test $died -gt $((KILLS / 10))
 diag "$died came in time, $flips runs got through, $left left something in next/"
 verityctl seal --quiet $OLD tree >/dev/null
 ok 'the next run leaves nothing but what belongs there' tidy tree $OLD
@@ -198,14 +191,27 @@ verityctl seal --quiet $NEW lone >/dev/null
 is 'nothing is left of it after the next run' \
 	"$before $(lists . | grep -c 'verity-tmp')" '1 0'
 : >.verity-tmp.1.1
-spawn flock -F .verity-tmp.1.1 sleep 60
-holder=$!
-until ! flock -n .verity-tmp.1.1 true; do sleep 0.05; done
+hold .verity-tmp.1.1
 verityctl seal --quiet $NEW lone >/dev/null
 ok "but another's that is at work is let alone" test -e .verity-tmp.1.1
 stop $holder
 verityctl seal --quiet $NEW lone >/dev/null
 ok 'until it is not' test ! -e .verity-tmp.1.1
+# Before, all that began so was taken away.
+mkdir .verity-tmp.2.2 && mkfifo .verity-tmp.2.3 && ln -s lone .verity-tmp.2.4
+for n in x 2.x x.2 2.5.1 2. .2 2; do echo mine >.verity-tmp.$n; done
+: >after; lists . >before
+verityctl seal --quiet $OLD lone >/dev/null
+verityctl seal --quiet $NEW lone >/dev/null
+lists . >after
+ok 'and what has another name, or is no file, is not its own' diff before after
+mv .verity-tmp.* tree/.verity/
+lists tree/.verity >before
+: >tree/.verity/.verity-tmp.3.3
+verityctl seal --quiet "$state" tree >/dev/null
+lists tree/.verity >after
+ok 'in the folder of a tree, too' diff before after
+rm -rf tree/.verity/.verity-tmp.*
 
 # Interrupted, and gone on with.
 # resume_command: the one that was proposed in the file err.
@@ -246,7 +252,6 @@ done <plan
 ok 'SIGINT at any time: old or new, and what it proposes makes the new' \
 	test ! -s bad
 [ ! -s bad ] || diag "$(cat bad bad.err)"
-ok 'that happened' test $told -gt 0
 diag "$told were interrupted, $reused of them had files to take over"
 
 verityctl seal --quiet $OLD tree >/dev/null
@@ -257,7 +262,7 @@ like 'one line says what is valid and how to go on' "$(cat err)" \
 	'^verityctl: seal: tree: interrupted after [0-9]+ of 40 files; what was sealed before stays valid; to go on: verityctl seal --resume --pin=sha256:[0-9a-f]{64} --block-size=1024 tree$'
 is 'in one line, and nothing on standard output' "$(cat err out | wc -l)" 1
 done=$(sed 's/.*after \([0-9]*\) of.*/\1/' err)
-ok 'the old state checks' verityctl check --pin="$(pin_of tree/.verity/manifest)" tree
+ok 'the old state checks' verityctl check --pin="$(tree_pin tree)" tree
 sh -c "$(resume_command) --json --quiet" >json
 # Before, what waited in next/ was thrown away and all was hashed again.
 is 'files that were done are not hashed again' "$(jq .reused json)" "$done"
@@ -291,11 +296,11 @@ cp tree/.verity/partial partial
 at KILL unlinkat 1 verityctl seal --quiet --jobs 1 $NEW tree >out 2>&1
 [ -e tree/.verity/partial ] || cp partial tree/.verity/partial
 ok 'killed before it tidied, the new state is valid' \
-	verityctl check --pin="$(pin_of tree/.verity/manifest)" tree
-pin=$(pin_of tree/.verity/manifest)
+	verityctl check --pin="$(tree_pin tree)" tree
+pin=$(tree_pin tree)
 # shellcheck disable=SC2046 # words
 at KILL syncfs 1 $(resume_command) >out 2>&1
-is 'another run is gone on with, and killed' "$(pin_of tree/.verity/manifest)" "$pin"
+is 'another run is gone on with, and killed' "$(tree_pin tree)" "$pin"
 ok 'that state is whole still' verityctl check --pin="$pin" tree
 ok 'and can be gone on from' sh -c "$(resume_command)"
 ok 'with all options' grep -q '^salt 07$' tree/.verity/manifest
@@ -309,6 +314,14 @@ ok 'the bytes are the same' cmp elsewhere/manifest tree/.verity/manifest
 at INT linkat 10 verityctl seal --jobs 1 --meta elsewhere $NEW tree >out 2>err
 ok 'with --meta, too' sh -c "$(resume_command)"
 ok 'there' sh -c 'verityctl check --meta elsewhere tree'
+# Before, the command was not quoted.
+odd="-it's; touch hacked \$(touch hacked)  *"
+mkdir "./$odd"; cp -a tree/a "./$odd/"
+at INT linkat 3 verityctl seal --jobs 1 --meta "$odd.meta" -- "$odd" >out 2>err
+is 'a tree of an odd name can be interrupted' $? 130
+ok 'and what is proposed be pasted' sh -c "$(resume_command)"
+ok 'that tree is sealed' verityctl check --meta "$odd.meta" -- "$odd"
+ok 'and nothing else was done' test ! -e hacked
 at TERM linkat 10 verityctl seal --jobs 1 $NEW tree >out 2>err
 is 'SIGTERM is status 143' $? 143
 head -c 30000000 /dev/zero | tr '\0' x >lone
@@ -341,7 +354,7 @@ while (<>) {
 		/^fsync/ ? "fsync" :
 		$last =~ /^\.verity-tmp/ ? next :
 		$last eq "manifest" ? "MANIFEST" :
-		/"next\/.*"meta\// ? "settle" :
+		/^rename.*\/next[\/>].*\/meta[\/>]/ ? "settle" :
 		/fsv_meta"/ ? "sidecar" : "?";
 	push @steps, $step unless @steps && $steps[-1] eq $step;
 }

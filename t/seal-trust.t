@@ -4,25 +4,9 @@
 # What verityctl seal takes from an older seal: nothing that the user did not
 # vouch for with --pin, and no planted folder leads it astray.
 . "${0%/*}/lib.sh"
+. "$TOP/t/seal-lib.sh"
 requires fsverity
-requires jq
-requires perl
-requires strace
-
-SOURCE_DATE_EPOCH=1700000000
-export SOURCE_DATE_EPOCH
-# The leak checker can not work under strace.
-strace() { ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 command strace "$@"; }
 zero=sha256:$(printf '%064d' 0)
-
-pin_of() { _sum=$(sha256sum <"$1"); echo "sha256:${_sum%% *}"; }
-manifest_pin() { pin_of "$1/.verity/manifest"; }
-
-# state DIR: print all that is in it, contents, times and all.
-state() {
-	find "$1" -printf '%P %y %s %m %U %T@ %C@ %l\n' | sort
-	find "$1" -type f -exec sha256sum {} + | sort
-}
 
 # unchanged DIR NAME STATUS REGEX COMMAND...: it is refused so and leaves all of
 # DIR as it was.
@@ -76,7 +60,7 @@ is 'none waits in next/' "$(ls -A good/.verity)" 'manifest
 meta'
 like 'only the serial goes on' "$(sed -n 2p good/.verity/manifest)" '^serial 2$'
 ok 'check agrees, pinned' verityctl check \
-	--pin="$(manifest_pin good)" good
+	--pin="$(tree_pin good)" good
 
 rm -r good/.verity; cp -a planted/.verity good/
 unchanged good 'with another pin it is refused' 3 \
@@ -91,17 +75,17 @@ unchanged good 'and for --dry-run' 3 'not the pinned' \
 rm -r good/.verity; cp -a pure/.verity good/
 cp -a evil/.verity/meta good/.verity/next
 cp evil/.verity/meta/sub/deep.fsv_meta good/.verity/meta/sub/
-verityctl seal --quiet --pin="$(manifest_pin good)" good >/dev/null
+verityctl seal --quiet --pin="$(tree_pin good)" good >/dev/null
 ok 'planted sidecars are replaced, though the manifest is pinned' \
 	diff -r pure/.verity/meta good/.verity/meta
 ok 'and those in next/ removed' test ! -e good/.verity/next
 ok 'the digests are right' agrees good
 
 # With the right pin.
-pin=$(manifest_pin good)
+pin=$(tree_pin good)
 is 'with the right pin no unchanged file is hashed' \
 	"$(reused --pin="$pin" good)" 5
-pin=$(manifest_pin good)
+pin=$(tree_pin good)
 strace -f -o log -qq \
 	-e trace=read,pread64,mmap -P "$T/good/f1" -P "$T/good/f5000" \
 	-P "$T/good/sub/deep" -P "$T/good/sub/large" \
@@ -111,17 +95,17 @@ ok 'the manifest is right all the same' agrees good
 is 'without one all are hashed again' "$(reused good)" 0
 
 # What makes a file another.
-pin=$(manifest_pin good)
+pin=$(tree_pin good)
 printf x | dd of=good/f5000 conv=notrunc 2>/dev/null
 printf y >>good/f4096
 touch -d '2020-01-01 UTC' good/f4096
 is 'another time or size: these are hashed again' \
 	"$(reused --pin="$pin" good)" 3
 ok 'and right' agrees good
-pin=$(manifest_pin good)
+pin=$(tree_pin good)
 touch -d '2020-01-01 UTC' good/f5000
 reused --pin="$pin" good >/dev/null
-pin=$(manifest_pin good)
+pin=$(tree_pin good)
 printf z | dd of=good/sub/deep conv=notrunc 2>/dev/null
 touch -d '2020-01-01 UTC' good/sub/deep
 is 'one that looks unchanged keeps its old digest' \
@@ -130,45 +114,55 @@ ok 'so that its new bytes are refused' fails 1 'not good' verityctl check good
 make good g
 reused good >/dev/null
 
-pin=$(manifest_pin good)
+pin=$(tree_pin good)
 touch -d @1699999999 good/f1
 reused --pin="$pin" good >/dev/null
 is 'a file written in the second of the seal is hashed again' \
-	"$(reused --pin="$(manifest_pin good)" good)" 4
+	"$(reused --pin="$(tree_pin good)" good)" 4
 touch -d '2020-01-01 UTC' good/f1
 chmod +x good/f1
-reused --pin="$(manifest_pin good)" good >/dev/null
+reused --pin="$(tree_pin good)" good >/dev/null
 ok 'exec is as it is now' sh -c 'grep -A2 " f1$" good/.verity/manifest |
 	grep -q exec'
 chmod -x good/f1
-reused --pin="$(manifest_pin good)" good >/dev/null
+reused --pin="$(tree_pin good)" good >/dev/null
 rm good/.verity/meta/f5000.fsv_meta
 is 'a file whose sidecar is gone is hashed again' \
-	"$(reused --pin="$(manifest_pin good)" good)" 4
+	"$(reused --pin="$(tree_pin good)" good)" 4
 truncate -s -1 good/.verity/meta/f5000.fsv_meta
 is 'so is one whose sidecar is malformed' \
-	"$(reused --pin="$(manifest_pin good)" good)" 4
+	"$(reused --pin="$(tree_pin good)" good)" 4
 ok 'it has a new one' cmp pure/.verity/meta/f5000.fsv_meta \
 	good/.verity/meta/f5000.fsv_meta
 
 for opts in --block-size=1024 --salt=01 --hash-alg=sha512; do
-	pin=$(manifest_pin good)
+	pin=$(tree_pin good)
 	verityctl seal --json --pin="$pin" $opts good 2>err >out
 	is "$opts: other parameters: all are hashed" "$(jq .reused out)" 0
 	like 'which is said' "$(cat err)" \
 		'good: other parameters than before: all files are hashed again'
 	ok 'and the result checks' verityctl check \
-		--pin="$(manifest_pin good)" good
+		--pin="$(tree_pin good)" good
 done
 reused good >/dev/null
 is 'files without the SHA-256 that is asked for are hashed' \
-	"$(reused --sha256 --pin="$(manifest_pin good)" good)" 0
+	"$(reused --sha256 --pin="$(tree_pin good)" good)" 0
 is 'and those with one that is not' \
-	"$(reused --pin="$(manifest_pin good)" good)" 0
+	"$(reused --pin="$(tree_pin good)" good)" 0
 is 'no pin, no manifest: nothing to go by is status 4' \
 	"$(verityctl seal --pin="$zero" --meta fresh good 2>&1; echo $?)" \
 	'verityctl: seal: fresh/manifest: there is no manifest to compare with --pin
 4'
+# Before, --dry-run took no notice of what was not there.
+is 'for --dry-run, too' \
+	"$(verityctl seal --dry-run --pin="$zero" --meta fresh2 good 2>&1; echo $?)" \
+	'verityctl: seal: fresh2/manifest: there is no manifest to compare with --pin
+4'
+is 'and nothing to resume' \
+	"$(verityctl seal --dry-run --resume --pin="$zero" --meta fresh2 good 2>&1; echo $?)" \
+	'verityctl: seal: fresh2/partial: there is nothing to resume
+4'
+ok 'and no folder is made' test ! -e fresh2
 
 # --resume.
 unchanged good '--resume needs --pin' 2 '--resume needs --pin' \

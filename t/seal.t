@@ -4,14 +4,8 @@
 # verityctl seal: what it writes for files and trees is what fsverity and an
 # independent list of the tree say it must be, and nothing else is written.
 . "${0%/*}/lib.sh"
+. "$TOP/t/seal-lib.sh"
 requires fsverity
-requires jq
-requires perl
-requires strace
-
-# A fixed time, so that equal trees have equal manifests.
-SOURCE_DATE_EPOCH=1700000000
-export SOURCE_DATE_EPOCH
 
 # sidecar FILE OPTION...: print the sidecar that FILE must have.
 sidecar() {
@@ -98,16 +92,7 @@ sidecars() {
 	done <"$T/x.plain"
 }
 
-# pin_of MANIFEST: print its pin.
-pin_of() { _sum=$(sha256sum <"$1"); echo "sha256:${_sum%% *}"; }
-
-# state DIR: print all that is in it, contents, times and all.
-state() {
-	find "$1" -printf '%P %y %s %m %U %T@ %C@ %n\n' | sort
-	find "$1" -type f -exec sha256sum {} + | sort
-}
-
-perl -e 'srand 3; print map { chr rand 256 } 1 .. 1300000' >random
+noise 3 1300000 >random
 
 # One file.
 for size in 0 1 4095 4096 4097 524288 524289; do
@@ -205,7 +190,7 @@ is 'a tree is sealed' $? 0
 ok 'the manifest lists it all, in order, and no more' \
 	diff want tree/.verity/manifest
 is 'the pin is printed last: the SHA-256 of the manifest' "$(tail -n 1 out)" \
-	"$(pin_of tree/.verity/manifest) tree/.verity/manifest"
+	"$(tree_pin tree) tree/.verity/manifest"
 is 'standard output is that line' "$(wc -l <out)" 1
 is 'and standard error one' "$(wc -l <err)" 1
 ok 'what is larger than a block has a sidecar of fsverity'\''s parts' \
@@ -218,7 +203,7 @@ ok 'symlinks stand there as they were given' grep -qF '	target ../nowhere/at/all
 	tree/.verity/manifest
 ok 'none was followed' sh -c '! grep -q "etc/passwd\|loop/" tree/.verity/manifest'
 ok 'the result checks, pinned' verityctl check \
-	--pin="$(pin_of tree/.verity/manifest)" tree
+	--pin="$(tree_pin tree)" tree
 cp tree/.verity/manifest first
 
 verityctl seal --quiet tree >out 2>err
@@ -230,7 +215,7 @@ verityctl seal --json tree 2>err >json
 is '--json is status 0' $? 0
 is 'and one object with the same pin' \
 	"$(jq -cr '[.path, .manifest, .pin, .serial, .reused]' json)" \
-	"[\"tree\",\"tree/.verity/manifest\",\"$(pin_of tree/.verity/manifest)\",3,0]"
+	"[\"tree\",\"tree/.verity/manifest\",\"$(tree_pin tree)\",3,0]"
 is 'and the counts' "$(jq -r '"\(.files) \(.bytes) \(.sidecar_bytes)"' json)" \
 	"$(find tree -name .verity -prune -o -type f -printf '%s\n' |
 	awk '{ n++; s += $1 } END { print n, s }') $(find tree/.verity/meta \
@@ -279,9 +264,11 @@ ok 'check takes it from there' verityctl check --meta jobs1 tree
 mkdir -p in/sub
 cp tree/sub/f8192 in/sub/f
 verityctl seal --quiet --meta in/sub/.m in >/dev/null
-verityctl seal --quiet --meta in/sub/.m in >out
+verityctl seal --meta in/sub/.m in >out 2>err
 is '--meta inside the tree is no content of it' \
 	"$(sed '1,/^$/d; /^	/d; s/^.* //' in/sub/.m/manifest | xargs)" 'sub sub/f'
+like 'which is said' "$(cat err)" \
+	'^verityctl: seal: in: 1 names left out as metadata \(first: sub/\.m\)$'
 is 'its pin is printed, too' "$(cat out)" \
 	"$(pin_of in/sub/.m/manifest) in/sub/.m/manifest"
 ok 'and checks' verityctl check --meta in/sub/.m in
@@ -344,6 +331,8 @@ is 'FIFOs, sockets and devices are left out, and names of metadata' \
 	'keep keep/a sub'
 like 'the former with a note' "$(cat err)" \
 	"^verityctl: seal: odd: $count FIFOs, sockets or devices left out \(first: (fifo|socket|null)\)\$"
+like 'the latter, too' "$(cat err)" \
+	'^verityctl: seal: odd: 4 names left out as metadata \(first: [^ ]+\)$'
 
 # Names.
 new='n
@@ -354,7 +343,7 @@ is 'a newline in a name does not make another line' "$(cat out)" \
 	"$(fsverity digest --compact "$new/f" | sed 's/^/sha256:/') n\\nx/f"
 verityctl seal --quiet "$new" >out
 is 'nor in that of a tree' "$(cat out)" \
-	"$(pin_of "$new/.verity/manifest") n\\nx/.verity/manifest"
+	"$(tree_pin "$new") n\\nx/.verity/manifest"
 mkdir long
 head -c 5000 random >"long/$(printf 'n%.0s' $(seq 247))"
 ok 'a name that leaves no room for .fsv_meta is refused' \
@@ -437,9 +426,7 @@ fi
 
 # One at a time.
 verityctl seal --quiet dry >/dev/null
-spawn flock -F dry/.verity sleep 60
-holder=$!
-until ! flock -n dry/.verity true; do sleep 0.05; done
+hold dry/.verity
 state dry >before
 ok 'while another is at work, seal is told so' \
 	fails 6 'dry: another seal is at work' verityctl seal dry

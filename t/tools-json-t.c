@@ -4,7 +4,6 @@
 #include "tools/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CHECKS 24

@@ -23,6 +23,7 @@ struct check_opts {
 
 /** What one file's check came to.  Begin with a zeroed struct. */
 struct verdict {
+	bool stream; /* findings may be printed from check_line() */
 	struct verity_text lines; /* one finding a line, as it is printed */
 	uint64_t bad;             /* findings */
 	uint64_t bytes;           /* looked at */
@@ -41,7 +42,8 @@ struct check_file {
 /** check_file_run() - check data and tree; adds to @v */
 void check_file_run(const struct check_file *f, struct verdict *v);
 
-/** check_line() - add one finding; @what may be NULL */
+/** check_line() - add one finding; @kind: its name, or NULL for that of
+ * f->kind */
 void check_line(struct verdict *v, bool json, const char *path,
 		const struct verity_finding *f, const char *kind);
 

@@ -5,6 +5,7 @@
 #include "tools/exits.h"
 #include "tools/hashfile.h"
 #include "tools/json.h"
+#include "tools/out.h"
 #include "tools/progress.h"
 #include "tools/say.h"
 
@@ -15,6 +16,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Bytes of findings that are held back where they may go out at once. */
+#define STREAM 65536U
+
 /* Bytes of the stored tree compared at once. */
 #define COMPARE 65536U
 
@@ -24,6 +28,7 @@ struct check {
 	const struct check_file *f; /* I */
 	struct verity_tree tree;    /* I */
 	struct verity_split split;  /* I */
+	uint8_t *digests;           /* of each part, as built */
 	atomic_uchar *differs;      /* A: by part */
 	atomic_uchar above;         /* A: the levels above the parts differ */
 	struct verdict *v;
@@ -68,7 +73,10 @@ static void json_finding(struct verdict *v, const char *path,
 		json_hex(&j, "got", f->what.got, f->what.size);
 	}
 	json_end(&j, '}');
-	verity_text_put(&v->lines, j.out.s, j.out.len);
+	if (j.out.err)
+		v->lines.err = j.out.err;
+	else
+		verity_text_put(&v->lines, j.out.s, j.out.len);
 	json_free(&j);
 }
 
@@ -86,6 +94,10 @@ void check_line(struct verdict *v, bool json, const char *path,
 				   f->pos, f->len, f->level, kind);
 	}
 	verity_text_put(&v->lines, "\n", 1);
+	if (v->stream && v->lines.len >= STREAM && !v->lines.err) {
+		(void)out_put(v->lines.s, v->lines.len); /* kept by out.c */
+		verity_text_clear(&v->lines);
+	}
 }
 
 static void mark(struct check *c, unsigned int level, uint64_t index)
@@ -156,11 +168,18 @@ static int read_tree(void *arg, unsigned int level, uint64_t index,
 	return (size_t)got < g->block_size ? -ENODATA : 0;
 }
 
-static int is_known(void *arg, unsigned int level, uint64_t index)
+/* A part is stepped over when what was built from its data is the trusted
+ * digest itself, and no stored block below it was another.  That the stored
+ * blocks were equal would not do: who answers the reads may answer otherwise
+ * the second time. */
+static int is_known(void *arg, unsigned int level, uint64_t index,
+		    const uint8_t *want)
 {
 	const struct check *c = arg;
+	size_t ds = c->tree.geom.digest_size;
 
-	return level == c->split.level && !atomic_load(&c->differs[index]);
+	return level == c->split.level && !atomic_load(&c->differs[index]) &&
+	       memcmp(c->digests + index * ds, want, ds) == 0;
 }
 
 /* A hash block is reported where it lies in the sidecar. */
@@ -201,7 +220,8 @@ static int build_again(struct check *c, struct verity_digest *digest)
 			      .size = c->tree.geom.data_size,
 			      .threads = c->f->threads,
 			      .emit = compare_blocks,
-			      .emit_arg = c };
+			      .emit_arg = c,
+			      .digests = c->digests };
 	struct stat st;
 
 	if (fstat(c->f->fd, &st) < 0)
@@ -228,6 +248,7 @@ static int check_growth(struct check *c)
 static int check_parts(struct check *c)
 {
 	struct verity_digest digest;
+	uint64_t before = c->v->bad;
 	int err = build_again(c, &digest);
 	bool compared = !err;
 
@@ -238,7 +259,19 @@ static int check_parts(struct check *c)
 		return check_growth(c);
 	progress_stage("looking for the bad blocks");
 	err = audit(c, compared);
+	/* What was read first was not good, and now nothing is wrong: someone
+	 * writes here, or the storage says this and that. */
+	if (!err && c->v->bad == before)
+		err = -ESTALE;
 	return err ? err : check_growth(c);
+}
+
+static void say_stopped(const struct check_file *f, int err)
+{
+	if (err == -ESTALE)
+		say_error("%s: changed while it was checked", f->path);
+	else
+		say_errno(err, "%s: check", f->path);
 }
 
 void check_file_run(const struct check_file *f, struct verdict *v)
@@ -249,13 +282,15 @@ void check_file_run(const struct check_file *f, struct verdict *v)
 	if (!err) {
 		hashfile_split(&c.split, &c.tree.geom);
 		c.differs = calloc(c.split.parts + 1, sizeof(*c.differs));
-		err = c.differs ? check_parts(&c) : -ENOMEM;
+		c.digests = malloc(c.split.parts * c.tree.geom.digest_size + 1);
+		err = c.differs && c.digests ? check_parts(&c) : -ENOMEM;
 	}
 	v->bytes += f->meta->desc.data_size;
 	if (err && err != -EINTR) {
-		say_errno(err, "%s: check", f->path);
+		say_stopped(f, err);
 		v->status = check_worse(v->status, EXIT_IO);
 	}
+	free(c.digests);
 	free(c.differs);
 	verity_tree_fini(&c.tree);
 }

@@ -124,6 +124,14 @@ static int adopt_deep(const struct located *at, const char *path, int fd,
 		close(fd);
 		return EXIT_TRUST;
 	}
+	if (meta.desc.data_size != at->e->size) {
+		say_error("%s: the manifest gives its size as %" PRIu64
+			  ", its digest as %" PRIu64,
+			  path, at->e->size, meta.desc.data_size);
+		close(meta_fd);
+		close(fd);
+		return EXIT_TRUST;
+	}
 	err = verity_file_adopt(fd, meta_fd, &meta, out);
 	if (err)
 		say_errno(err, "%s: cannot open", path);

@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -110,15 +109,15 @@ static int report(const char *path, const struct check_opts *o,
 		(void)out_put(v->lines.s, v->lines.len);
 	if (v->lines.err)
 		status = check_worse(status, EXIT_IO);
+	if (spread_stopped()) {
+		say_error("%s: interrupted; not all was looked at", path);
+		return 128 + spread_stopped();
+	}
 	if (status == EXIT_OK)
 		say_note("%s: %s: all good; %s", path, size, trust);
 	else
 		say_note("%s: %s: not good, bad blocks: %" PRIu64 "; %s", path,
 			 size, v->bad, trust);
-	if (spread_stopped()) {
-		say_error("%s: interrupted; not all was looked at", path);
-		return 128 + spread_stopped();
-	}
 	return o->json ? print_summary(path, v, pinned, status) : status;
 }
 
@@ -130,7 +129,7 @@ static int check_lone(struct lone *l)
 				.meta = &l->meta,
 				.threads = l->o->jobs,
 				.json = l->o->json };
-	struct verdict v = { 0 };
+	struct verdict v = { .stream = true };
 	int status = read_meta(l);
 
 	if (status)
@@ -298,8 +297,7 @@ static int run(const void *opts, char **operands, int count)
 	spread_catch();
 	for (int i = 0; i < count && !spread_stopped(); i++)
 		status = check_worse(status, check_path(operands[i], &o));
-	return finish_stdout(spread_stopped() ? 128 + spread_stopped()
-					      : status);
+	return spread_stopped() ? 128 + spread_stopped() : status;
 }
 
 const struct command cmd_check = {

@@ -42,7 +42,7 @@ static const struct opt seal_options[] = {
 };
 
 /* Its listing would have the metadata in it, and change while it is made. */
-static bool is_dir(const struct stat *st, const char *meta)
+static bool is_same_dir(const struct stat *st, const char *meta)
 {
 	struct stat other;
 
@@ -58,7 +58,7 @@ static int seal_path(const char *path, const struct seal_opts *o)
 		say_errno(-errno, "%s: stat", path);
 		return EXIT_IO;
 	}
-	if (S_ISDIR(st.st_mode) && is_dir(&st, o->meta)) {
+	if (S_ISDIR(st.st_mode) && is_same_dir(&st, o->meta)) {
 		say_error("%s: --meta must not be the tree itself", path);
 		return EXIT_USAGE;
 	}

@@ -96,7 +96,11 @@ static int commit_outputs(struct work *w)
 		return say_errno(err, "%s: cannot write", w->desc_file.path);
 	if (w->tree_file.path || w->desc_file.path)
 		progress_stage("writing");
-	err = outfile_commit(&w->tree_file);
+	err = outfile_flush(&w->tree_file);
+	if (!err)
+		err = outfile_flush(&w->desc_file);
+	if (!err)
+		err = outfile_commit(&w->tree_file);
 	return err ? err : outfile_commit(&w->desc_file);
 }
 

@@ -21,7 +21,9 @@ struct digest_got {
  *
  * Says what fails.  Any thread; with outputs, one at a time.
  *
- * Return: 0, or a negative errno, and outputs are as they were.
+ * Return: 0, or a negative errno.  Outputs are as they were then, unless all
+ * was written and only the last step failed, that of taking their names: the
+ * tree comes before the descriptor, and may be in place alone.
  */
 int digest_one(const struct digest_want *want, const char *path,
 	       unsigned int threads, struct digest_got *out);

@@ -164,6 +164,13 @@ static int commit_direct(const struct outfile *o)
 	return err;
 }
 
+int outfile_flush(struct outfile *o)
+{
+	int err = o->path && !o->direct ? store_flush(&o->store, true) : 0;
+
+	return err ? say_errno(err, "%s: cannot write", o->path) : 0;
+}
+
 int outfile_commit(struct outfile *o)
 {
 	int err;
@@ -171,8 +178,16 @@ int outfile_commit(struct outfile *o)
 	if (!o->path)
 		return 0;
 	err = o->direct ? commit_direct(o)
-			: store_commit(&o->store, o->name, true);
-	return err ? say_errno(err, "%s: cannot write", o->path) : 0;
+			: store_commit(&o->store, o->name, false);
+	if (err)
+		return say_errno(err, "%s: cannot write", o->path);
+	err = o->direct ? 0 : store_sync_dir(o->dir, o->name);
+	if (err)
+		say_errno(err,
+			  "%s: is in place, but may not outlive a power cut: "
+			  "fsync of its directory",
+			  o->path);
+	return err;
 }
 
 void outfile_close(struct outfile *o)

@@ -31,7 +31,13 @@ struct outfile {
  * Return: 0 or a negative errno. */
 int outfile_open(struct outfile *o, int input);
 
-/** outfile_commit() - put the bytes in place.  Says what fails. */
+/** outfile_flush() - have errors of writing come out while the old file is
+ * still in place.  Says what fails.  Return: 0 or a negative errno. */
+int outfile_flush(struct outfile *o);
+
+/** outfile_commit() - put the bytes in place, after outfile_flush().  Says what
+ * fails.  Return: 0 or a negative errno: an old file is as it was, unless the
+ * message says that the new one is in place. */
 int outfile_commit(struct outfile *o);
 
 /** outfile_close() - after success or failure; nothing to do is fine */

@@ -115,8 +115,6 @@ static int hash_part(void *arg, unsigned int worker, uint64_t part)
 		err = verity_build_part_end(w->build[worker], w->split.level,
 					    w->digests +
 						    part * w->geom.digest_size);
-	if (!err && w->h->part)
-		err = w->h->part(w->h->part_arg, part);
 	return err;
 }
 
@@ -162,8 +160,10 @@ int hashfile_run(const struct hashfile *h, struct verity_digest *digest,
 	if (err)
 		goto out;
 	hashfile_split(&w->split, &w->geom);
-	source_init(&w->src, h->fd, h->size, h->blocks512);
-	w->digests = malloc(w->split.parts * w->geom.digest_size + 1);
+	source_init(&w->src, h->fd, h->size, h->blocks512, h->threads);
+	w->digests = h->digests;
+	if (!w->digests)
+		w->digests = malloc(w->split.parts * w->geom.digest_size + 1);
 	err = w->digests ? 0 : -ENOMEM;
 	if (!err)
 		err = spread_run(h->threads, w->split.parts, hash_part, w);
@@ -176,7 +176,8 @@ out:
 		verity_build_free(w->build[i]);
 		window_free(&w->window[i]);
 	}
-	free(w->digests);
+	if (w->digests != h->digests)
+		free(w->digests);
 	free(w);
 	return err;
 }

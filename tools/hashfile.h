@@ -18,10 +18,8 @@ struct hashfile {
 	unsigned int threads;
 	verity_emit_fn emit; /* called from all threads at once; or NULL */
 	void *emit_arg;
-	/** @part: called after each part, in any order; or NULL.  Errors end
-	 * the work. */
-	int (*part)(void *arg, uint64_t part);
-	void *part_arg;
+	uint8_t *digests; /* filled in: of each part, hashfile_split().parts
+			   * times the digest's size; or NULL */
 };
 
 /**

@@ -7,7 +7,6 @@
 #include "tools/inspect.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

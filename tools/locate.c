@@ -6,11 +6,9 @@
 #include "tools/say.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 const struct verity_digest *locate_digest(const struct locate_opts *o)
@@ -76,7 +74,8 @@ static int find_entry(const char *path, const struct locate_opts *o,
 static char *below_root(const char *path, const char *root)
 {
 	char *real = realpath(root, NULL), *full = sealed_resolve(path);
-	size_t n = real ? strlen(real) : 0;
+	/* "/" itself ends with the slash that others have after them. */
+	size_t n = real && strcmp(real, "/") != 0 ? strlen(real) : 0;
 	char *inside = NULL;
 
 	if (real && full && !strncmp(full, real, n) && full[n] == '/')

@@ -5,10 +5,11 @@
  * Layer: tools.  The order in which a tree is sealed:
  *
  *   list        the names; directories are looked at again at the end
- *   hash        meanwhile, every file: small ones in batches over files, large ones in
- *               parts; sidecars are written, each whole or not at all.  One
- *               that would take the place of another digest's goes to next/,
- *               so that the old manifest stays right
+ *   hash        meanwhile, every file: small ones in batches over files,
+ *               large ones in parts; sidecars are written, each whole or not
+ *               at all.  One that would take the place of a sound one, be it
+ *               of the same digest, goes to next/, so that the old manifest
+ *               stays right whatever happens
  *   sync        one syncfs, its error checked
  *   manifest    fsync, rename, fsync of the directory: from here on the new
  *               state is valid, before it the old one was
@@ -49,7 +50,7 @@ struct seal {
 	const char *root_path;            /* I */
 	int root, meta;                   /* I: owned */
 	char *where;                      /* I: the manifest's path; owned */
-	struct tree tree;                 /* W: each item */
+	struct listing list;              /* W: each item */
 	struct verity_manifest_head head; /* I */
 	struct verity_manifest old;       /* I: entries that may be reused */
 	bool trusted;                     /* I: old was pinned by the user */
@@ -65,8 +66,8 @@ struct seal {
  */
 int seal_list(struct seal *s);
 
-/** seal_hash() - list the tree and hash all files meanwhile; Return: 0 or a negative errno, after
- * messages for each file that failed */
+/** seal_hash() - list the tree and hash all files meanwhile; Return: 0,
+ * -EINTR, or a negative errno after messages, one for each file that failed */
 int seal_hash(struct seal *s);
 
 /** seal_hash_fini() - free what hashing kept */
@@ -82,13 +83,18 @@ int seal_finish(struct seal *s);
 
 /**
  * seal_settle() - move or remove what a killed run left in next/
- * @valid: the manifest in place; NULL: none that can be read
+ * @valid: the manifest in place; NULL: there is none, and none of its sidecars
+ *   is needed
  * @resumed: that of the run that is gone on with, whose sidecars stay; or NULL
+ *
+ * Return: 0 or a negative errno, after a message; then what could not be
+ * looked at is still there.
  */
 int seal_settle(int meta, const struct verity_manifest *valid,
 		const struct verity_manifest *resumed);
 
-/** seal_save_partial() - keep what an interrupted run has done, for --resume */
+/** seal_save_partial() - keep what an interrupted run has done, for --resume;
+ * Return: 0 or a negative errno, and there is nothing to resume */
 int seal_save_partial(struct seal *s, struct verity_digest *pin);
 
 /** seal_tree(), seal_file() - Return: an exit status */

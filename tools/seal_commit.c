@@ -45,8 +45,8 @@ static int put_entries(struct output *o, const struct seal *s, bool partial)
 	int err = 0;
 
 	verity_manifest_put_head(&o->text, &s->head);
-	for (size_t i = 0; i < s->tree.n && !err; i++) {
-		const struct item *it = s->tree.v[i];
+	for (size_t i = 0; i < s->list.n && !err; i++) {
+		const struct item *it = s->list.v[i];
 
 		if (partial && it->e.kind == VERITY_FILE &&
 		    it->state != ITEM_DONE)
@@ -70,10 +70,8 @@ static int write_manifest(const struct seal *s, const char *name, bool partial,
 		err = -EFBIG;
 	if (!err)
 		err = sum_end(o.sum, d.bytes);
-	if (!err && fsync(o.store.fd) < 0)
-		err = -errno;
 	if (!err)
-		err = store_commit(&o.store, name, false);
+		err = store_commit(&o.store, name, true);
 	if (!err)
 		*pin = d;
 	store_abort(&o.store);
@@ -110,119 +108,167 @@ static const struct verity_entry *entry_of(const struct verity_manifest *m,
 					   const char *name)
 {
 	const struct verity_entry *e;
-	char *path;
+	char path[VERITY_PATH_MAX + 1];
+	size_t n = path_len(name);
 
-	if (!path_len(name))
+	if (!n || n > VERITY_PATH_MAX)
 		return NULL;
-	path = strndup(name, path_len(name));
-	e = path ? verity_manifest_find(m, path) : NULL;
-	free(path);
+	memcpy(path, name, n);
+	path[n] = '\0';
+	e = verity_manifest_find(m, path);
 	return e && e->kind == VERITY_FILE ? e : NULL;
 }
 
-/* Does @m list the path of next/@name, with the digest of that sidecar? */
-static bool waits_for(int meta, const char *name,
-		      const struct verity_manifest *m)
+/* Of a file that could be read: is it, for good, no sidecar of the digest?
+ * Any other error may pass, and the sidecar still be needed. */
+static bool is_other(int err)
 {
-	const struct verity_entry *e = m ? entry_of(m, name) : NULL;
+	return err == -EBADMSG || err == -EINVAL || err == -EMSGSIZE ||
+	       err == -EFBIG;
+}
+
+/* Does @m list @path, with the digest of the sidecar @name in @up?
+ * Return: 1, 0, or a negative errno when that can not be told. */
+static int waits_for(int up, const char *name, const char *path,
+		     const struct verity_manifest *m)
+{
+	const struct verity_entry *e = m ? entry_of(m, path) : NULL;
 	struct verity_digest want = { 0 };
 	struct verity_meta got;
-	char *path;
 	int fd, err;
 
 	if (!e)
-		return false;
+		return 0;
 	want.alg = m->head.params.alg;
 	want.size = verity_digest_size(want.alg);
 	memcpy(want.bytes, e->digest, want.size);
-	if (asprintf(&path, SEALED_NEXT "/%s", name) < 0)
-		return false;
-	fd = open_beneath(meta, path, O_RDONLY);
-	free(path);
+	fd = open_beneath(up, name, O_RDONLY);
+	if (fd == -ELOOP)
+		return 0; /* a symlink: no reader takes it for a sidecar */
 	if (fd < 0)
-		return false;
+		return fd;
 	err = verity_meta_read(fd, &want, &got, NULL);
 	close(fd);
-	return !err;
+	return !err ? 1 : is_other(err) ? 0 : err;
 }
 
-static int move_into_place(int meta, const char *name)
+/* Rename @name in @up to the path @to below @meta. */
+static int move_to(int up, const char *name, int meta, const char *to)
 {
-	char *from = NULL, *to = NULL;
-	int err = 0;
+	const char *to_name;
+	int to_up = store_open_parent(meta, to, &to_name), err = 0;
 
-	if (asprintf(&from, SEALED_NEXT "/%s", name) < 0)
-		return -ENOMEM;
-	if (asprintf(&to, SEALED_META "/%s", name) < 0) {
-		free(from);
-		return -ENOMEM;
-	}
-	err = store_parents(meta, to);
-	if (!err && renameat(meta, from, meta, to) < 0)
+	if (to_up < 0)
+		return to_up;
+	if (renameat(up, name, to_up, to_name) < 0)
 		err = -errno;
-	free(from);
-	free(to);
+	close(to_up);
 	return err;
 }
 
-/* Do @each to every file below @folder, then remove directories left empty.
- * Reverse order: what is in a directory comes before it. */
-static int sweep(int meta, const char *folder, const struct claims *c,
-		 int (*each)(int meta, int dir, const char *name,
-			     const struct claims *c))
+static int move_into_place(int meta, int up, const char *name, const char *path)
 {
-	int dir = open_beneath(meta, folder, O_RDONLY | O_DIRECTORY);
-	struct tree t = { .all = true };
+	char *to;
 	int err;
 
-	if (dir == -ENOENT)
-		return 0;
-	if (dir < 0)
-		return dir;
-	err = tree_walk(&t, dir, NULL);
-	for (size_t i = t.n; i-- > 0 && !err;) {
-		const char *path = t.v[i]->e.path;
-
-		if (t.v[i]->e.kind == VERITY_DIR)
-			unlinkat(dir, path, AT_REMOVEDIR);
-		else
-			err = each(meta, dir, path, c);
-	}
-	tree_free(&t);
-	close(dir);
-	unlinkat(meta, folder, AT_REMOVEDIR);
+	if (asprintf(&to, SEALED_META "/%s", path) < 0)
+		return -ENOMEM;
+	err = store_parents(meta, to);
+	if (!err)
+		err = move_to(up, name, meta, to);
+	free(to);
 	return err;
 }
 
 /* What is no sidecar by its name is not ours to remove: --meta may name a
  * folder that has other things in it. */
-static int drop(int dir, const char *name)
+static int drop(int up, const char *name)
 {
 	if (!path_len(name))
 		return 0;
-	return unlinkat(dir, name, 0) < 0 ? -errno : 0;
+	return unlinkat(up, name, 0) < 0 ? -errno : 0;
 }
 
-static int settle_next(int meta, int dir, const char *name,
+/* Move, keep or remove what was found in next/. */
+static int settle_next(int meta, int dir, const char *path,
 		       const struct claims *c)
 {
-	if (waits_for(meta, name, c->valid))
-		return move_into_place(meta, name);
-	if (waits_for(meta, name, c->resumed))
-		return 0;
-	return drop(dir, name);
+	const char *name;
+	int up = store_open_parent(dir, path, &name), is, err = 0;
+
+	if (up < 0)
+		return up;
+	is = waits_for(up, name, path, c->valid);
+	if (is > 0)
+		err = move_into_place(meta, up, name, path);
+	else if (!is)
+		is = waits_for(up, name, path, c->resumed);
+	if (!is)
+		err = drop(up, name);
+	close(up);
+	return is < 0 ? is : err;
 }
 
 /* Sidecars of paths that are gone, or that need none any more. */
-static int prune_meta(int meta, int dir, const char *name,
+static int prune_meta(int meta, int dir, const char *path,
 		      const struct claims *c)
 {
-	const struct verity_entry *e = entry_of(c->valid, name);
+	const struct verity_entry *e = entry_of(c->valid, path);
+	const char *name;
+	int up, err;
 
 	(void)meta;
 	if (e && e->size > c->valid->head.params.block_size)
 		return 0;
-	return drop(dir, name);
+	up = store_open_parent(dir, path, &name);
+	if (up < 0)
+		return up;
+	err = drop(up, name);
+	close(up);
+	return err;
+}
+
+/* What is not empty stays. */
+static void remove_dir(int dir, const char *path)
+{
+	const char *name;
+	int up = store_open_parent(dir, path, &name);
+
+	if (up < 0)
+		return;
+	unlinkat(up, name, AT_REMOVEDIR);
+	close(up);
+}
+
+/* Do @each to every file below @folder, then remove directories left empty.
+ * Reverse order: what is in a directory comes before it.  Says what fails. */
+static int sweep(int meta, const char *folder, const struct claims *c,
+		 int (*each)(int meta, int dir, const char *path,
+			     const struct claims *c))
+{
+	int dir = open_beneath(meta, folder, O_RDONLY | O_DIRECTORY);
+	struct listing l = { .all = true };
+	int err;
+
+	if (dir == -ENOENT)
+		return 0;
+	if (dir < 0)
+		return say_errno(dir, "%s: open directory", folder);
+	err = listing_walk(&l, dir, NULL);
+	for (size_t i = l.n; i-- > 0 && !err;) {
+		const char *path = l.v[i]->e.path;
+
+		if (l.v[i]->e.kind == VERITY_DIR)
+			remove_dir(dir, path);
+		else
+			err = each(meta, dir, path, c);
+		if (err)
+			say_errno(err, "%s/%s: tidy", folder, path);
+	}
+	listing_free(&l);
+	close(dir);
+	unlinkat(meta, folder, AT_REMOVEDIR);
+	return err;
 }
 
 int seal_settle(int meta, const struct verity_manifest *valid,
@@ -237,12 +283,12 @@ int seal_settle(int meta, const struct verity_manifest *valid,
 /* The manifest just written, as the entries in memory have it. */
 static int view_entries(const struct seal *s, struct verity_manifest *m)
 {
-	*m = (struct verity_manifest){ .head = s->head, .count = s->tree.n };
-	m->entry = malloc((s->tree.n + 1) * sizeof(*m->entry));
+	*m = (struct verity_manifest){ .head = s->head, .count = s->list.n };
+	m->entry = malloc((s->list.n + 1) * sizeof(*m->entry));
 	if (!m->entry)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->tree.n; i++)
-		m->entry[i] = s->tree.v[i]->e;
+	for (size_t i = 0; i < s->list.n; i++)
+		m->entry[i] = s->list.v[i]->e;
 	return 0;
 }
 
@@ -263,12 +309,14 @@ static void tidy(const struct seal *s)
 	if (!is_there(s, SEALED_NEXT) && !is_there(s, SEALED_META))
 		return;
 	err = view_entries(s, &m);
+	if (err)
+		say_errno(err, "%s", s->root_path);
 	if (!err)
 		err = seal_settle(s->meta, &m, NULL);
 	if (!err)
 		err = sweep(s->meta, SEALED_META, &c, prune_meta);
 	if (err)
-		say_errno(err, "%s: sealed, but old sidecars are left over",
+		say_error("%s: sealed, but old sidecars are left over",
 			  s->root_path);
 	verity_manifest_free(&m);
 }
@@ -304,7 +352,13 @@ int seal_save_partial(struct seal *s, struct verity_digest *pin)
 
 	if (!err)
 		err = write_manifest(s, SEALED_PARTIAL, true, pin);
-	if (!err)
-		err = store_sync_dir(s->meta, SEALED_PARTIAL);
-	return err;
+	if (err)
+		return err;
+	err = store_sync_dir(s->meta, SEALED_PARTIAL);
+	if (err)
+		say_errno(err,
+			  "%s: what was done is kept, but may not outlive a "
+			  "power cut: fsync of the directory",
+			  s->where);
+	return 0;
 }

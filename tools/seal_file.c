@@ -71,7 +71,7 @@ static int open_data(struct one *f)
 	}
 	if (!f->w.lease)
 		say_note("%s: change detection: stat only (%s)", f->path,
-			 strerror(-f->w.why));
+			 watch_why(f->w.why));
 	return 0;
 }
 
@@ -158,15 +158,8 @@ static int print_result(const struct one *f)
 	return json_finish(&j) ? EXIT_IO : EXIT_OK;
 }
 
-static int hash_one(struct one *f)
+static int say_failed(const struct one *f, int err)
 {
-	int err;
-
-	progress_begin(f->path, (uint64_t)f->w.st.st_size, f->o->quiet);
-	err = write_sidecar(f);
-	progress_end();
-	if (!err)
-		return print_result(f);
 	if (err == -EINTR) {
 		say_error("%s: interrupted; nothing was changed", f->path);
 		return seal_interrupted();
@@ -176,6 +169,26 @@ static int hash_one(struct one *f)
 			  f->path);
 	else
 		say_errno(err, "%s: seal", f->path);
+	return EXIT_IO;
+}
+
+static int hash_one(struct one *f)
+{
+	int err, weak = 0;
+
+	progress_begin(f->path, (uint64_t)f->w.st.st_size, f->o->quiet);
+	err = write_sidecar(f);
+	if (!err)
+		weak = store_sync_dir(f->dir, f->name);
+	progress_end();
+	if (err)
+		return say_failed(f, err);
+	if (!weak)
+		return print_result(f);
+	say_errno(weak,
+		  "%s: its new sidecar is in place, but may not outlive a "
+		  "power cut (seal again): fsync of its directory",
+		  f->path);
 	return EXIT_IO;
 }
 

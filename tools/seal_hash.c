@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* Files a worker takes at once; their single blocks fill the hash lanes. */
-#define BATCH TREE_BLOCK
+#define BATCH LISTING_BLOCK
 
 /* Failed files that get a line each. */
 #define TOLD 20U
@@ -369,25 +369,29 @@ static int hash_some(void *arg, unsigned int worker, void *job)
 	struct seal *s = arg;
 	struct item_block *items = job;
 	struct batch *b = batch_of(s, worker);
-	int err = b ? 0 : -ENOMEM;
+	int err = 0;
 
 	if (!items) {
 		leave_dir(b);
 		return 0;
 	}
-
+	if (!b)
+		return say_errno(-ENOMEM, "%s: hash", s->root_path);
 	for (size_t i = 0; i < items->n && !err; i++)
 		if (items->item[i].e.kind == VERITY_FILE)
 			err = hash_item(s, b, &items->item[i]);
-	return err ? err : hash_batch(s, b);
+	if (err)
+		return err;
+	err = hash_batch(s, b);
+	return err ? say_errno(err, "%s: hash", s->root_path) : 0;
 }
 
 static int hash_large(struct seal *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->tree.n && !err; i++) {
-		struct item *it = s->tree.v[i];
+	for (size_t i = 0; i < s->list.n && !err; i++) {
+		struct item *it = s->list.v[i];
 
 		if (it->state == ITEM_LARGE) {
 			it->state = ITEM_TODO;
@@ -403,8 +407,9 @@ static int init_hashers(struct seal *s)
 	int err = verity_hasher_init(&s->block, &s->head.params,
 				     s->head.params.block_size);
 
-	return err ? err
-		   : verity_hasher_init(&s->desc, &plain, VERITY_DESC_SIZE);
+	if (!err)
+		err = verity_hasher_init(&s->desc, &plain, VERITY_DESC_SIZE);
+	return err ? say_errno(err, "%s: hash", s->root_path) : 0;
 }
 
 /* Where found files go. */
@@ -431,10 +436,13 @@ static void count_bytes(struct finder *f, const struct item_block *b)
 static int feed_block(void *arg, struct item_block *b)
 {
 	struct finder *f = arg;
+	int err;
 
 	if (f->watched)
 		count_bytes(f, b);
-	return feed_put(f->feed, b);
+	err = feed_put(f->feed, b);
+	/* A worker's own errors were told, but this may be the feed's. */
+	return err == -ENOMEM ? say_errno(err, "%s", f->s->root_path) : err;
 }
 
 /* Files are hashed while the next ones are being found. */
@@ -444,8 +452,8 @@ static int list_and_feed(void *arg, struct feed *feed)
 	struct finder f = { .s = s, .feed = feed };
 
 	f.watched = !s->o->quiet && isatty(STDERR_FILENO);
-	s->tree.ready = feed_block;
-	s->tree.ready_arg = &f;
+	s->list.ready = feed_block;
+	s->list.ready_arg = &f;
 	return seal_list(s);
 }
 

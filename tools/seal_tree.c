@@ -9,6 +9,7 @@
 #include "tools/progress.h"
 #include "tools/say.h"
 #include "tools/spread.h"
+#include "tools/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +80,10 @@ static int load_trusted(struct seal *s, struct verity_manifest *m)
 		     (int)(strlen(s->where) - strlen(SEALED_MANIFEST)),
 		     s->where, name) < 0)
 		return say_errno(-ENOMEM, "%s", s->root_path);
-	err = manifest_load(s->meta, name, where, &s->o->pin.digest, m, &got);
+	/* A folder that --dry-run did not make has nothing in it. */
+	err = s->meta < 0 ? -ENOENT
+			  : manifest_load(s->meta, name, where,
+					  &s->o->pin.digest, m, &got);
 	if (err == -ENOENT)
 		say_error(s->o->resume ? "%s: there is nothing to resume"
 				       : "%s: there is no manifest to compare "
@@ -97,6 +101,13 @@ static bool same_params(const struct verity_params *a,
 	       !memcmp(a->salt, b->salt, a->salt_size);
 }
 
+/* Is there, for good, no manifest that a reader would take?  One that only
+ * can not be read now may be the valid one, and need all that is there. */
+static bool is_none(int err)
+{
+	return err == -ENOENT || err == -EINVAL || err == -EFBIG;
+}
+
 /* A killed run left sidecars waiting: the manifest in place decides which of
  * them were meant for it. */
 static int settle_waiting(struct seal *s)
@@ -105,23 +116,39 @@ static int settle_waiting(struct seal *s)
 	struct verity_digest got;
 	int err;
 
-	if (faccessat(s->meta, SEALED_NEXT, F_OK, 0) < 0)
+	if (faccessat(s->meta, SEALED_NEXT, F_OK, 0) < 0 && errno == ENOENT)
 		return seal_settle(s->meta, NULL, NULL);
 	err = manifest_load(s->meta, SEALED_MANIFEST, s->where, NULL, &present,
 			    &got);
+	if (err && !is_none(err))
+		return err;
 	err = seal_settle(s->meta, err ? NULL : &present,
 			  s->o->resume ? &s->old : NULL);
 	verity_manifest_free(&present);
 	return err;
 }
 
+/* Return: as manifest_head(); -EINVAL, too, for what is no file */
+static int read_head(const struct seal *s, struct verity_manifest_head *head)
+{
+	struct stat st;
+
+	if (fstatat(s->meta, SEALED_MANIFEST, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode)
+		       ? manifest_head(s->meta, SEALED_MANIFEST, head)
+		       : -EINVAL;
+}
+
 /* The serial to go on from, and what a killed run left behind.  Nothing here
- * is trusted: a manifest that no one can read counts as none. */
+ * is trusted: a manifest that no one would take counts as none. */
 static int take_present(struct seal *s)
 {
-	struct verity_manifest_head head;
-	int err = manifest_head(s->meta, SEALED_MANIFEST, &head);
+	struct verity_manifest_head head = { 0 };
+	int err = read_head(s, &head);
 
+	if (err && !is_none(err))
+		return say_errno(err, "%s: read", s->where);
 	if (!err && head.serial == UINT64_MAX) {
 		say_error("%s: its serial is %" PRIu64 ", must be less: none "
 			  "can come after it",
@@ -134,10 +161,7 @@ static int take_present(struct seal *s)
 		say_note("%s: can not be read as a manifest; the serial "
 			 "starts at 1",
 			 s->where);
-	if (s->o->dry_run)
-		return 0;
-	err = settle_waiting(s);
-	return err ? say_errno(err, "%s: tidy", s->where) : 0;
+	return s->o->dry_run ? 0 : settle_waiting(s);
 }
 
 static int take_old(struct seal *s)
@@ -147,8 +171,6 @@ static int take_old(struct seal *s)
 	s->head.created = s->o->created;
 	s->head.serial = 1;
 	opts_params(s->o->alg, s->o->block_size, &s->o->salt, &s->head.params);
-	if (s->meta < 0)
-		return 0;
 	if (s->o->pin.set)
 		err = load_trusted(s, &s->old);
 	if (err)
@@ -159,24 +181,25 @@ static int take_old(struct seal *s)
 		say_note("%s: other parameters than before: all files are "
 			 "hashed again",
 			 s->root_path);
-	return take_present(s);
+	/* Whatever fails from here on says nothing about trust. */
+	return s->meta < 0 || !take_present(s) ? 0 : -EIO;
 }
 
 int seal_list(struct seal *s)
 {
 	struct stat st;
 	bool skip = s->meta >= 0 && fstat(s->meta, &st) == 0;
+	int err = listing_walk(&s->list, s->root, skip ? &st : NULL);
 
-	int err = tree_walk(&s->tree, s->root, skip ? &st : NULL);
-
-	if (err == -ENOMEM)
-		say_errno(err, "%s", s->root_path);
 	if (err)
 		return err == -EINTR ? err : -EIO;
-	if (s->tree.special)
+	if (s->list.special)
 		say_note("%s: %zu FIFOs, sockets or devices left out (first: "
 			 "%s)",
-			 s->root_path, s->tree.special, s->tree.one_special);
+			 s->root_path, s->list.special, s->list.one_special);
+	if (s->list.metadata)
+		say_note("%s: %zu names left out as metadata (first: %s)",
+			 s->root_path, s->list.metadata, s->list.one_metadata);
 	return 0;
 }
 
@@ -184,8 +207,8 @@ static void add_up(struct seal *s, uint64_t *bytes, uint64_t *sidecars)
 {
 	*bytes = 0;
 	*sidecars = 0;
-	for (size_t i = 0; i < s->tree.n; i++) {
-		const struct item *it = s->tree.v[i];
+	for (size_t i = 0; i < s->list.n; i++) {
+		const struct item *it = s->list.v[i];
 		struct verity_geom g;
 		struct stat st;
 
@@ -205,8 +228,8 @@ static uint64_t count_files(const struct seal *s, bool done, uint64_t *bytes)
 {
 	uint64_t n = 0, sum = 0;
 
-	for (size_t i = 0; i < s->tree.n; i++) {
-		const struct item *it = s->tree.v[i];
+	for (size_t i = 0; i < s->list.n; i++) {
+		const struct item *it = s->list.v[i];
 
 		if (it->e.kind != VERITY_FILE ||
 		    (done && it->state != ITEM_DONE))
@@ -254,7 +277,7 @@ static void print_notes(const struct seal *s)
 		say_note("%s: change detection: stat only for %" PRIu64
 			 " files (first: %s: %s)",
 			 s->root_path, weak, atomic_load(&s->stat_only_path),
-			 strerror(-atomic_load(&s->stat_only_why)));
+			 watch_why(atomic_load(&s->stat_only_why)));
 	say_note("%s: %" PRIu64 " files, %s, of them %" PRIu64
 		 " unchanged; %s of new sidecars; serial %" PRIu64,
 		 s->root_path, files, human_bytes(bytes, a),
@@ -295,6 +318,26 @@ static int print_result(const struct seal *s, const struct verity_digest *pin)
 	return json_finish(&j) ? EXIT_IO : EXIT_OK;
 }
 
+/* @arg as a word that sh takes for just that. */
+static void put_word(struct verity_text *t, const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./:=@%+,-";
+
+	if (*arg && !arg[strspn(arg, plain)]) {
+		verity_text_printf(t, "%s", arg);
+		return;
+	}
+	verity_text_put(t, "'", 1);
+	for (; *arg; arg++)
+		if (*arg == '\'')
+			verity_text_put(t, "'\\''", 4);
+		else
+			verity_text_put(t, arg, 1);
+	verity_text_put(t, "'", 1);
+}
+
 /* The options without which other bytes would come out. */
 static void put_options(struct verity_text *t, const struct seal_opts *o)
 {
@@ -310,8 +353,10 @@ static void put_options(struct verity_text *t, const struct seal_opts *o)
 		verity_text_printf(t, " --salt=%s", salt);
 	if (o->sha256)
 		verity_text_printf(t, " --sha256");
-	if (o->meta)
-		verity_text_printf(t, " --meta=%s", o->meta);
+	if (o->meta) {
+		verity_text_printf(t, " --meta=");
+		put_word(t, o->meta);
+	}
 }
 
 static int stop_early(struct seal *s)
@@ -330,13 +375,14 @@ static int stop_early(struct seal *s)
 	verity_digest_format(&pin, text);
 	verity_text_printf(&again, "verityctl seal --resume --pin=%s", text);
 	put_options(&again, s->o);
+	verity_text_printf(&again, *s->root_path == '-' ? " -- " : " ");
+	put_word(&again, s->root_path);
 	say_error("%s: interrupted after %" PRIu64 " of %" PRIu64
 		  " files; what was "
-		  "sealed before stays valid; to go on: %s %s",
+		  "sealed before stays valid; to go on: %s",
 		  s->root_path, count_files(s, true, NULL),
 		  count_files(s, false, NULL),
-		  again.err ? "verityctl seal --resume" : again.s,
-		  s->root_path);
+		  again.err ? "verityctl seal --resume" : again.s);
 	verity_text_free(&again);
 	return seal_interrupted();
 }
@@ -351,7 +397,7 @@ static int hash_and_commit(struct seal *s)
 	if (err == -EINTR)
 		return stop_early(s);
 	if (!err)
-		err = tree_check_dirs(&s->tree, s->root);
+		err = listing_check_dirs(&s->list, s->root);
 	if (!err)
 		err = seal_commit(s, &pin);
 	if (err) {
@@ -369,7 +415,7 @@ static void seal_fini(struct seal *s)
 {
 	seal_hash_fini(s);
 	verity_manifest_free(&s->old);
-	tree_free(&s->tree);
+	listing_free(&s->list);
 	free(s->where);
 	if (s->meta >= 0)
 		close(s->meta);

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,10 +203,35 @@ char *sealed_resolve(const char *path)
 	return full;
 }
 
+/* What was cut off on the way up is whole again. */
+static void restore(char *from, const char *end)
+{
+	for (char *p = from + strlen(from); p < end; p += strlen(p))
+		*p = '/';
+}
+
+/* The last chance: the whole system is sealed.  Takes @full over. */
+static bool find_at_top(char *full, const char *end, char **root, char **inside)
+{
+	size_t n = full ? (size_t)(end - full) : 0;
+	char *both = full && has_manifest("") ? malloc(n + 2) : NULL;
+
+	if (both) {
+		restore(full + 1, end);
+		both[0] = '/';
+		both[1] = '\0';
+		memcpy(both + 2, full + 1, n);
+		*root = both;
+		*inside = both + 2;
+	}
+	free(full);
+	return both;
+}
+
 bool sealed_find_root(const char *path, char **root, char **inside)
 {
 	char *full = sealed_resolve(path), *cut;
-	char *end = full ? full + strlen(full) : NULL;
+	const char *end = full ? full + strlen(full) : NULL;
 
 	for (cut = full ? strrchr(full, '/') : NULL; cut > full;
 	     cut = strrchr(full, '/')) {
@@ -216,14 +240,10 @@ bool sealed_find_root(const char *path, char **root, char **inside)
 			continue;
 		*root = full;
 		*inside = cut + 1;
-		/* What was cut off on the way up is whole again. */
-		for (char *p = *inside + strlen(*inside); p < end;
-		     p += strlen(p))
-			*p = '/';
+		restore(*inside, end);
 		return true;
 	}
-	free(full);
-	return false;
+	return find_at_top(full, end, root, inside);
 }
 
 void sealed_digest(const struct sealed *s, const struct verity_entry *e,

@@ -10,14 +10,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes mapped at once.  Only what is touched costs anything, so the next
- * parts come along, whoever reads them; it bounds the memory of a thread. */
-#define MAP_BYTES ((uint64_t)4 << 20)
+/* Bytes mapped at once, by all threads and by one.  Only what is touched costs
+ * anything, so the next parts come along, whoever reads them. */
+#define MAP_ALL  ((uint64_t)16 << 20)
+#define MAP_MOST ((uint64_t)4 << 20)
 
 /* Below this a copy costs less than a mapping. */
 #define MAP_LEAST 65536U
@@ -81,11 +81,15 @@ static void install(void)
 	sigaction(SIGBUS, &sa, NULL);
 }
 
-void source_init(struct source *s, int fd, uint64_t size, uint64_t blocks512)
+void source_init(struct source *s, int fd, uint64_t size, uint64_t blocks512,
+		 unsigned int threads)
 {
+	uint64_t each = MAP_ALL / (threads ? threads : 1);
+
 	pthread_once(&installed, install);
 	s->fd = fd;
 	s->size = size;
+	s->map_bytes = each < MAP_MOST ? each : MAP_MOST;
 	s->holes = blocks512 < size / 512;
 }
 
@@ -133,8 +137,9 @@ static void unmap(struct window *w)
 {
 	if (!w->map)
 		return;
-	atomic_store(&w->guard->begin, 0);
+	/* The end first: [0, end) would be everyone's in between. */
 	atomic_store(&w->guard->end, 0);
+	atomic_store(&w->guard->begin, 0);
 	munmap(w->map, w->map_len);
 	atomic_store(&w->guard->taken, 0);
 	w->map = NULL;
@@ -151,7 +156,7 @@ static int map_window(const struct source *s, struct window *w, uint64_t pos,
 		      size_t len)
 {
 	uint64_t page = (uint64_t)getpagesize(), first = pos & ~(page - 1);
-	uint64_t end = pos + len, most = first + MAP_BYTES;
+	uint64_t end = pos + len, most = first + s->map_bytes;
 	size_t span;
 	void *map;
 

@@ -16,9 +16,10 @@
 #include <stdint.h>
 
 struct source {
-	int fd;        /* the caller's */
-	uint64_t size; /* bytes of the file that are read */
-	bool holes;    /* the file has fewer blocks than bytes */
+	int fd;             /* the caller's */
+	uint64_t size;      /* bytes of the file that are read */
+	bool holes;         /* the file has fewer blocks than bytes */
+	uint64_t map_bytes; /* of each thread's mapping, when more is there */
 };
 
 /** One thread's view of a source; begin with a zeroed struct. */
@@ -31,9 +32,16 @@ struct window {
 	size_t buf_len;
 };
 
-/** source_init() - take an open regular file of @size bytes; installs the
- * SIGBUS handler on first use */
-void source_init(struct source *s, int fd, uint64_t size, uint64_t blocks512);
+/**
+ * source_init() - take an open regular file
+ * @size: bytes of it that are read
+ * @blocks512: its st_blocks
+ * @threads: that will read it; what they map together is bounded
+ *
+ * Installs the SIGBUS handler on first use.
+ */
+void source_init(struct source *s, int fd, uint64_t size, uint64_t blocks512,
+		 unsigned int threads);
 
 /**
  * source_read() - make [pos, pos + len) of the file readable

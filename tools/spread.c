@@ -8,8 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Set by a signal handler, read by workers; it guards no other data, so
  * relaxed is enough. */
@@ -53,13 +51,19 @@ int spread_stopped(void)
 	return atomic_load_explicit(&stopped, memory_order_relaxed);
 }
 
+/* Whichever comes second, of the two, takes its default action. */
+static void on_signal(int sig)
+{
+	spread_stop(sig);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+}
+
 void spread_catch(void)
 {
-	struct sigaction sa = { .sa_handler = spread_stop };
+	/* No RESTART: a read from a pipe that never comes must end. */
+	struct sigaction sa = { .sa_handler = on_signal };
 
-	/* RESETHAND: the second signal takes the default action.  No RESTART:
-	 * a read from a pipe that never comes must end. */
-	sa.sa_flags = (int)SA_RESETHAND;
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 }

@@ -15,7 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A name that no other thread or process of this boot uses. */
+/* Names tried before giving up. */
+#define TRIES 1000
+
+/* A name that no other thread uses; another process may have it, where
+ * process numbers are used again or come from another namespace. */
 static void pick_name(struct store *s)
 {
 	static _Atomic(unsigned int) count;
@@ -26,9 +30,19 @@ static void pick_name(struct store *s)
 
 /* Locked as long as it is open: what store_sweep_dead() goes by.  Where there
  * are no locks it takes nothing away. */
-static void hold(const struct store *s)
+static int hold(const struct store *s)
 {
-	(void)flock(s->fd, LOCK_EX | LOCK_NB);
+	return flock(s->fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+}
+
+/* Return: false when a sweep came between the making of the file and its lock:
+ * then its name is gone, or will be */
+static bool hold_named(const struct store *s)
+{
+	struct stat st;
+
+	return hold(s) != -EWOULDBLOCK && fstat(s->fd, &st) == 0 &&
+	       st.st_nlink > 0;
 }
 
 /* linkat() of a nameless file goes through /proc; a thread may have a table of
@@ -40,33 +54,41 @@ static int open_nameless(int dir)
 	return openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
 }
 
-int store_begin(struct store *s, int dir)
+static int open_named(struct store *s)
 {
-	*s = (struct store)STORE_INIT;
-	s->dir = dir;
-	s->fd = open_nameless(dir);
-	if (s->fd < 0) {
+	for (unsigned int i = 0; i < TRIES; i++) {
 		pick_name(s);
-		s->fd = openat(dir, s->tmp,
+		s->fd = openat(s->dir, s->tmp,
 			       O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC |
 				       O_NOFOLLOW,
 			       0644);
+		if (s->fd < 0 && errno != EEXIST)
+			return -errno;
+		if (s->fd >= 0 && hold_named(s))
+			return 0;
+		if (s->fd >= 0)
+			close(s->fd);
 	}
-	if (s->fd < 0) {
-		int err = -errno;
-
-		s->tmp[0] = '\0';
-		store_abort(s);
-		return err;
-	}
-	if (s->tmp[0])
-		hold(s);
-	return 0;
+	s->fd = -1;
+	return -EEXIST;
 }
 
-/* Open the directory that holds @path, below @dir.  A symlink on the way is
- * not followed: one that was planted would lead out of @dir. */
-static int open_parent(int dir, const char *path)
+int store_begin(struct store *s, int dir)
+{
+	int err;
+
+	*s = (struct store)STORE_INIT;
+	s->dir = dir;
+	s->fd = open_nameless(dir);
+	if (s->fd >= 0)
+		return 0;
+	err = open_named(s);
+	if (err)
+		*s = (struct store)STORE_INIT; /* the name is another's */
+	return err;
+}
+
+int store_open_parent(int dir, const char *path, const char **name)
 {
 	const char *slash = strrchr(path, '/');
 	char *up = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
@@ -74,16 +96,10 @@ static int open_parent(int dir, const char *path)
 
 	if (!up)
 		return -ENOMEM;
+	*name = slash ? slash + 1 : path;
 	fd = open_beneath(dir, up, O_RDONLY | O_DIRECTORY);
 	free(up);
 	return fd;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static int link_as(const struct store *s, int dir, const char *name)
@@ -96,6 +112,21 @@ static int link_as(const struct store *s, int dir, const char *name)
 	return 0;
 }
 
+/* Locked before it can be seen, so no sweep is faster. */
+static int link_named(struct store *s)
+{
+	int err = -EEXIST;
+
+	(void)hold(s);
+	for (unsigned int i = 0; i < TRIES && err == -EEXIST; i++) {
+		pick_name(s);
+		err = link_as(s, s->dir, s->tmp);
+	}
+	if (err)
+		s->tmp[0] = '\0'; /* it is another's */
+	return err;
+}
+
 /* A nameless file can not replace another: then it gets a name first. */
 static int name_in(struct store *s, int dir, const char *name)
 {
@@ -105,13 +136,9 @@ static int name_in(struct store *s, int dir, const char *name)
 		err = link_as(s, dir, name);
 		if (err != -EEXIST)
 			return err;
-		pick_name(s);
-		hold(s);
-		err = link_as(s, s->dir, s->tmp);
-		if (err) {
-			s->tmp[0] = '\0';
+		err = link_named(s);
+		if (err)
 			return err;
-		}
 	}
 	if (renameat(s->dir, s->tmp, dir, name) < 0)
 		return -errno;
@@ -121,29 +148,35 @@ static int name_in(struct store *s, int dir, const char *name)
 
 static int name_it(struct store *s, const char *path)
 {
-	int up = open_parent(s->dir, path), err;
+	const char *name;
+	int up = store_open_parent(s->dir, path, &name), err;
 
 	if (up < 0)
 		return up;
-	err = name_in(s, up, base_name(path));
+	err = name_in(s, up, name);
 	close(up);
 	return err;
 }
 
-int store_commit(struct store *s, const char *name, bool durable)
+/* What NFS and quotas find out late is told by close(); that of another
+ * descriptor of the file will do, and leaves this one for naming it. */
+int store_flush(struct store *s, bool durable)
 {
-	int err = 0;
+	int fd;
 
 	if (durable && fsync(s->fd) < 0)
-		err = -errno;
+		return -errno;
+	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 || close(fd) < 0 ? -errno : 0;
+}
+
+int store_commit(struct store *s, const char *name, bool durable)
+{
+	int err = store_flush(s, durable);
+
 	if (!err)
 		err = name_it(s, name);
-	if (!err && durable)
-		err = store_sync_dir(s->dir, name);
-	/* close() reports what NFS and quotas found out late. */
-	if (close(s->fd) < 0 && !err)
-		err = -errno;
-	s->fd = -1;
+	/* All was flushed: its close() has nothing to tell any more. */
 	store_abort(s);
 	return err;
 }
@@ -177,11 +210,12 @@ int store_write(int fd, const void *buf, size_t len, uint64_t pos)
 
 static int make_dir(int dir, const char *path)
 {
-	int up = open_parent(dir, path), err = 0;
+	const char *name;
+	int up = store_open_parent(dir, path, &name), err = 0;
 
 	if (up < 0)
 		return up;
-	if (mkdirat(up, base_name(path), 0755) < 0 && errno != EEXIST)
+	if (mkdirat(up, name, 0755) < 0 && errno != EEXIST)
 		err = -errno;
 	close(up);
 	return err;
@@ -189,7 +223,8 @@ static int make_dir(int dir, const char *path)
 
 int store_parents(int dir, const char *path)
 {
-	int up = open_parent(dir, path), err = up;
+	const char *name;
+	int up = store_open_parent(dir, path, &name), err = up;
 	char *copy;
 
 	/* Most are there already. */
@@ -214,7 +249,8 @@ int store_parents(int dir, const char *path)
 
 int store_sync_dir(int dir, const char *path)
 {
-	int fd = open_parent(dir, path), err = 0;
+	const char *name;
+	int fd = store_open_parent(dir, path, &name), err = 0;
 
 	if (fd < 0)
 		return fd;
@@ -225,16 +261,57 @@ int store_sync_dir(int dir, const char *path)
 	return err;
 }
 
-/* Is no process at work on it? */
-static bool is_dead(int dir, const char *name)
+/* Return: what follows a number, or NULL where there is none */
+static const char *skip_number(const char *s)
+{
+	size_t n = strspn(s, "0123456789");
+
+	return n ? s + n : NULL;
+}
+
+/* Could pick_name() have given it?  Others may use the prefix as well. */
+static bool is_ours(const char *name)
+{
+	size_t n = strlen(STORE_TMP_PREFIX);
+
+	if (strncmp(name, STORE_TMP_PREFIX, n) != 0)
+		return false;
+	name = skip_number(name + n);
+	if (!name || *name != '.')
+		return false;
+	name = skip_number(name + 1);
+	return name && !*name;
+}
+
+static bool is_file(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode);
+}
+
+/* Is the file still the one of that name?  Under its lock that stays so. */
+static bool has_name(int fd, int dir, const char *name)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 &&
+	       fstatat(dir, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Locked until it is gone: whoever just made it must not take it for his. */
+static void remove_dead(int dir, const char *name)
 {
 	int fd = openat(dir, name,
 			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	bool dead = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
-	if (fd >= 0)
-		close(fd);
-	return dead;
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && has_name(fd, dir, name))
+		unlinkat(dir, name, 0);
+	close(fd);
 }
 
 static void sweep(int dir, bool all)
@@ -248,11 +325,14 @@ static void sweep(int dir, bool all)
 			close(fd);
 		return;
 	}
-	while ((e = readdir(d)))
-		if (!strncmp(e->d_name, STORE_TMP_PREFIX,
-			     strlen(STORE_TMP_PREFIX)) &&
-		    (all || is_dead(dir, e->d_name)))
+	while ((e = readdir(d))) {
+		if (!is_ours(e->d_name) || !is_file(dir, e->d_name))
+			continue;
+		if (all)
 			unlinkat(dir, e->d_name, 0);
+		else
+			remove_dead(dir, e->d_name);
+	}
 	closedir(d);
 }
 

@@ -28,8 +28,8 @@ static const char help_tail[] =
 	"VERITY_CPU=-avx512,-avx2,-shani,-sha2 in the environment switches\n"
 	"CPU features off.\n\n"
 	"Exit status: 0 success, 1 data failed verification, 2 usage,\n"
-	"3 not what is trusted, 4 I/O error or malformed metadata, 5 not\n"
-	"supported here, 6 busy.\n";
+	"3 not what is trusted, 4 I/O error or malformed metadata, 6 busy,\n"
+	"130 or 143 ended by SIGINT or SIGTERM.\n";
 
 static int help(void)
 {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 struct walk {
-	struct tree *t;
+	struct listing *l;
 	int root;
 	const struct stat *skip;
 	const char *up; /* path of the directory being listed; "" the root */
@@ -38,11 +38,26 @@ static bool is_metadata(const char *name)
 	       !strncmp(name, STORE_TMP_PREFIX, strlen(STORE_TMP_PREFIX));
 }
 
+static int no_memory(const char *path)
+{
+	return say_errno(-ENOMEM, "%s", *path ? path : ".");
+}
+
+/* Is it the directory that the caller wants left out? */
+static bool is_skipped(const struct walk *w, const char *name)
+{
+	struct stat st;
+
+	return w->skip &&
+	       fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_dev == w->skip->st_dev && st.st_ino == w->skip->st_ino;
+}
+
 /* Return: the path of @name in the directory being listed, or NULL */
 static char *join(struct walk *w, const char *name)
 {
 	size_t up = strlen(w->up), n = strlen(name);
-	char *path = arena_text(&w->t->arena, up + n + 2);
+	char *path = arena_text(&w->l->arena, up + n + 2);
 	char *to = path;
 
 	if (!path)
@@ -56,31 +71,53 @@ static char *join(struct walk *w, const char *name)
 	return path;
 }
 
-static int hand_on(struct tree *t)
+static int hand_on(struct listing *l)
 {
-	return t->ready && t->last ? t->ready(t->ready_arg, t->last) : 0;
+	return l->ready && l->last ? l->ready(l->ready_arg, l->last) : 0;
 }
 
-static int append(struct tree *t, enum verity_kind kind, const char *path,
+static int leave_out(struct walk *w, const char *name)
+{
+	/* Of the folder in its usual place nobody needs to be told. */
+	if (!*w->up && !strcmp(name, VERITY_FOLDER))
+		return 0;
+	w->l->metadata++;
+	if (!w->l->one_metadata)
+		w->l->one_metadata = join(w, name);
+	return w->l->one_metadata ? 0 : no_memory(name);
+}
+
+/* Return: the new block, which is the last one then, or NULL */
+static struct item_block *add_block(struct listing *l)
+{
+	struct item_block *b = arena_alloc(&l->arena, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	memset(b, 0, sizeof(*b));
+	if (l->last)
+		l->last->next = b;
+	else
+		l->first = b;
+	l->last = b;
+	return b;
+}
+
+static int append(struct listing *l, enum verity_kind kind, const char *path,
 		  const char *target)
 {
-	struct item_block *b = t->last;
+	struct item_block *b = l->last;
 
-	if (!b || b->n == TREE_BLOCK) {
-		b = calloc(1, sizeof(*b));
+	if (!b || b->n == LISTING_BLOCK) {
+		b = add_block(l);
 		if (!b)
-			return -ENOMEM;
-		if (t->last)
-			t->last->next = b;
-		else
-			t->first = b;
-		t->last = b;
+			return no_memory(path);
 	}
 	b->item[b->n++].e = (struct verity_entry){ .kind = kind,
 						   .path = path,
 						   .target = target };
-	t->n++;
-	return b->n == TREE_BLOCK ? hand_on(t) : 0;
+	l->n++;
+	return b->n == LISTING_BLOCK ? hand_on(l) : 0;
 }
 
 /* Return: the symlink's target, in the arena; NULL with errno set */
@@ -95,7 +132,7 @@ static char *read_target(struct walk *w, const char *name)
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
-	target = arena_text(&w->t->arena, (size_t)n + 1);
+	target = arena_text(&w->l->arena, (size_t)n + 1);
 	if (target) {
 		memcpy(target, buf, (size_t)n);
 		target[n] = '\0';
@@ -109,19 +146,14 @@ static int add_symlink(struct walk *w, const char *name, const char *path)
 
 	if (!target)
 		return say_errno(-errno, "%s: read link", path);
-	return append(w->t, VERITY_SYMLINK, path, target);
+	return append(w->l, VERITY_SYMLINK, path, target);
 }
 
 static int add_dir(struct walk *w, const char *name, const char *path)
 {
-	struct stat st;
-
-	if (w->skip && fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_dev == w->skip->st_dev && st.st_ino == w->skip->st_ino) {
-		w->t->metadata++;
-		return 0;
-	}
-	return append(w->t, VERITY_DIR, path, NULL);
+	if (is_skipped(w, name))
+		return leave_out(w, name);
+	return append(w->l, VERITY_DIR, path, NULL);
 }
 
 static int type_of(int dir, const struct dirent *e)
@@ -142,7 +174,7 @@ static int add_name(struct walk *w, const struct dirent *e)
 	const char *wrong = path ? verity_path_ok(path) : NULL;
 
 	if (!path)
-		return -ENOMEM;
+		return no_memory(e->d_name);
 	if (wrong) {
 		say_error("%s: %s", path, wrong);
 		return -ENAMETOOLONG;
@@ -151,15 +183,15 @@ static int add_name(struct walk *w, const struct dirent *e)
 		return say_errno(type, "%s: stat", path);
 	switch (type) {
 	case DT_REG:
-		return append(w->t, VERITY_FILE, path, NULL);
+		return append(w->l, VERITY_FILE, path, NULL);
 	case DT_DIR:
 		return add_dir(w, e->d_name, path);
 	case DT_LNK:
 		return add_symlink(w, e->d_name, path);
 	default:
-		w->t->special++;
-		if (!w->t->one_special)
-			w->t->one_special = path;
+		w->l->special++;
+		if (!w->l->one_special)
+			w->l->one_special = path;
 		return 0;
 	}
 }
@@ -178,8 +210,8 @@ static int list_names(struct walk *w, DIR *d)
 				     : 0;
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
-		if (!w->t->all && is_metadata(e->d_name))
-			w->t->metadata++;
+		if (!w->l->all && is_metadata(e->d_name))
+			err = leave_out(w, e->d_name);
 		else
 			err = add_name(w, e);
 	}
@@ -204,13 +236,18 @@ static int list_dir(struct walk *w, const char *path, struct stat *st)
 	}
 	d = fdopendir(w->dir);
 	if (!d) {
+		err = say_errno(-errno, "%s: read directory",
+				*path ? path : ".");
 		close(w->dir);
-		return -ENOMEM;
+		return err;
 	}
 	err = list_names(w, d);
 	closedir(d);
 	return err;
 }
+
+/* l->v is an array of pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
+static const size_t slot = sizeof(struct item *);
 
 static int by_path(const void *a, const void *b)
 {
@@ -222,46 +259,46 @@ static int by_path(const void *a, const void *b)
  * what is in them goes behind. */
 static int list_all(struct walk *w)
 {
-	struct tree *t = w->t;
-	int err = list_dir(w, "", &t->root);
+	struct listing *l = w->l;
+	int err = list_dir(w, "", &l->root);
 
-	for (struct item_block *b = t->first; b && !err; b = b->next)
+	for (struct item_block *b = l->first; b && !err; b = b->next)
 		for (size_t i = 0; i < b->n && !err; i++) {
 			struct item *it = &b->item[i];
 
 			if (it->e.kind != VERITY_DIR)
 				continue;
-			it->st = arena_alloc(&t->arena, sizeof(*it->st));
+			it->st = arena_alloc(&l->arena, sizeof(*it->st));
 			err = it->st ? list_dir(w, it->e.path, it->st)
-				     : -ENOMEM;
+				     : no_memory(it->e.path);
 		}
 	return err;
 }
 
-static int sort_items(struct tree *t)
+static int sort_items(struct listing *l)
 {
 	size_t n = 0;
 
-	t->v = malloc((t->n + 1) * sizeof(*t->v));
-	if (!t->v) {
-		t->n = 0;
-		return -ENOMEM;
+	l->v = malloc((l->n + 1) * slot);
+	if (!l->v) {
+		l->n = 0;
+		return no_memory("");
 	}
-	for (struct item_block *b = t->first; b; b = b->next)
+	for (struct item_block *b = l->first; b; b = b->next)
 		for (size_t i = 0; i < b->n; i++)
-			t->v[n++] = &b->item[i];
-	qsort(t->v, t->n, sizeof(struct item *), by_path);
+			l->v[n++] = &b->item[i];
+	qsort(l->v, l->n, slot, by_path);
 	return 0;
 }
 
-int tree_walk(struct tree *t, int root, const struct stat *skip)
+int listing_walk(struct listing *l, int root, const struct stat *skip)
 {
-	struct walk w = { .t = t, .root = root, .skip = skip };
+	struct walk w = { .l = l, .root = root, .skip = skip };
 	int err = list_all(&w), sorted;
 
-	if (!err && t->last && t->last->n < TREE_BLOCK)
-		err = hand_on(t);
-	sorted = sort_items(t);
+	if (!err && l->last && l->last->n < LISTING_BLOCK)
+		err = hand_on(l);
+	sorted = sort_items(l);
 	return err ? err : sorted;
 }
 
@@ -276,26 +313,20 @@ static int check_dir(int root, const char *path, const struct stat *was)
 	return -ESTALE;
 }
 
-int tree_check_dirs(const struct tree *t, int root)
+int listing_check_dirs(const struct listing *l, int root)
 {
-	int err = check_dir(root, ".", &t->root);
+	int err = check_dir(root, ".", &l->root);
 
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i]->e.kind == VERITY_DIR &&
-		    check_dir(root, t->v[i]->e.path, t->v[i]->st))
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i]->e.kind == VERITY_DIR &&
+		    check_dir(root, l->v[i]->e.path, l->v[i]->st))
 			err = -ESTALE;
 	return err;
 }
 
-void tree_free(struct tree *t)
+void listing_free(struct listing *l)
 {
-	struct item_block *next;
-
-	for (struct item_block *b = t->first; b; b = next) {
-		next = b->next;
-		free(b);
-	}
-	free(t->v);
-	arena_free(&t->arena);
-	memset(t, 0, sizeof(*t));
+	free(l->v);
+	arena_free(&l->arena);
+	memset(l, 0, sizeof(*l));
 }

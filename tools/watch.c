@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -17,6 +20,43 @@ static void ignore_sigio(void)
 	signal(SIGIO, SIG_IGN);
 }
 
+/* Is this a file system on which every write goes through the open file? */
+static bool is_local(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((unsigned long)fs.f_type) {
+	case TMPFS_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case EROFS_SUPER_MAGIC_V1:
+	case SQUASHFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The same for a file on device @dev, asked once for each change of device. */
+static bool lease_binds(int fd, dev_t dev)
+{
+	static _Thread_local struct {
+		bool asked, local;
+		dev_t dev;
+	} last;
+
+	if (!last.asked || last.dev != dev) {
+		last.local = is_local(fd);
+		last.dev = dev;
+		last.asked = true;
+	}
+	return last.local;
+}
+
 int watch_begin(struct watch *w, int fd)
 {
 	pthread_once(&once, ignore_sigio);
@@ -24,7 +64,29 @@ int watch_begin(struct watch *w, int fd)
 	w->lease = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
 	w->why = w->lease ? 0 : -errno;
 	/* After the lease, so that nothing is missed in between. */
-	return fstat(fd, &w->st) < 0 ? -errno : 0;
+	if (fstat(fd, &w->st) < 0)
+		return -errno;
+	if (w->lease && !lease_binds(fd, w->st.st_dev)) {
+		w->lease = false;
+		w->why = -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+const char *watch_why(int why)
+{
+	switch (why) {
+	case -EAGAIN:
+		return "someone has it open for writing";
+	case -EACCES:
+		return "it is another owner's";
+	case -EOPNOTSUPP:
+		return "on this file system a lease does not bind all writers";
+	case -EINVAL:
+		return "this file system has no leases";
+	default:
+		return strerror(-why);
+	}
 }
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
