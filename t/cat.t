@@ -171,4 +171,18 @@ ok 'a full disk is noticed' fails 4 'No space left' \
 is 'a reader that goes away makes it status 4, quietly' \
 	"$(cat status err)" 4
 
+# Files of a sealed tree, where the way to them has to be told.
+mkdir named
+cp data named/f
+ln -s f named/link
+verityctl seal --quiet --meta=away named >/dev/null || bail 'no tree'
+ok 'metadata of a tree wants the tree named' \
+	fails 4 'away has the metadata of a tree \(name it with --root\)' \
+	verityctl cat --quiet --meta=away named/f
+ok 'with it, the file is had' sh -c \
+	'verityctl cat --quiet --meta=away --root=named named/f | cmp - data'
+ok 'a symlink is told, with its target' \
+	fails 3 'named/link: is a symlink in away/manifest, to f: name that' \
+	verityctl cat --quiet --meta=away --root=named named/link
+
 tap_done

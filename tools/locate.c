@@ -6,6 +6,7 @@
 #include "tools/say.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,11 @@ static int find_entry(const char *path, const struct locate_opts *o,
 	if (sealed_expired(&l->s))
 		return EXIT_TRUST;
 	l->e = verity_manifest_find(&l->s.m, inside);
+	if (l->e && l->e->kind == VERITY_SYMLINK) {
+		say_error("%s: is a symlink in %s, to %s: name that", path,
+			  l->s.where, l->e->target);
+		return EXIT_TRUST;
+	}
 	if (!l->e || l->e->kind != VERITY_FILE) {
 		say_error("%s: %s lists no such file", path, l->s.where);
 		return EXIT_TRUST;
@@ -100,12 +106,30 @@ static int locate_below(const char *path, const struct locate_opts *o,
 	return status;
 }
 
+static bool has_manifest(const char *meta)
+{
+	struct verity_manifest_head head;
+	int dir = open(meta, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+
+	if (dir < 0)
+		return false;
+	err = manifest_head(dir, SEALED_MANIFEST, &head);
+	close(dir);
+	return !err;
+}
+
 static int locate_around(const char *path, const struct locate_opts *o,
 			 const char *sidecar, struct located *l)
 {
 	char *root, *inside;
 	int status;
 
+	if (o->meta && has_manifest(o->meta)) {
+		say_error("%s: there is no %s; %s has the metadata of a tree "
+			  "(name it with --root)",
+			  path, sidecar, o->meta);
+		return EXIT_IO;
+	}
 	if (o->meta || !sealed_find_root(path, &root, &inside)) {
 		say_error("%s: is not sealed: there is no %s (verityctl seal "
 			  "%s)",
