@@ -131,4 +131,10 @@ is 'features can be switched off, the digest is the same' \
 	"$(verityctl digest large)"
 ok 'help needs no features' env VERITY_CPU=-mmx verityctl digest --help
 
+# Once: seal used to say it twice.
+echo x >sealme
+verityctl seal --quiet sealme 2>err >/dev/full
+is 'seal to a full disk is status 4, told in one line' \
+	"$? $(grep -c 'No space left' err)" '4 1'
+
 tap_done

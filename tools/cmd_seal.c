@@ -3,7 +3,6 @@
 #include "tools/commands.h"
 #include "tools/exits.h"
 #include "tools/opts.h"
-#include "tools/out.h"
 #include "tools/say.h"
 #include "tools/seal.h"
 #include "tools/spread.h"
@@ -128,7 +127,7 @@ static int run(const void *opts, char **operands, int count)
 	 * was to follow. */
 	if (i < count && status == EXIT_OK)
 		status = seal_interrupted();
-	return finish_stdout(status);
+	return status;
 }
 
 const struct command cmd_seal = {
