@@ -86,7 +86,7 @@ static int parse_u64(const char *s, uint64_t *out)
 static int parse_time(const char *s, int64_t *out)
 {
 	struct tm tm = { 0 };
-	char again[40];
+	char again[VERITY_TIME_TEXT];
 	const char *end = strptime(s, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	time_t t;
 
@@ -94,8 +94,7 @@ static int parse_time(const char *s, int64_t *out)
 	if (!end || *end || s[4] != '-')
 		return -EINVAL;
 	t = timegm(&tm);
-	gmtime_r(&t, &tm);
-	strftime(again, sizeof(again), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	verity_time_format((int64_t)t, again);
 	if (strcmp(again, s) != 0)
 		return -EINVAL;
 	*out = (int64_t)t;

@@ -101,6 +101,11 @@ void verity_manifest_put_entry(struct verity_text *t,
 			       const struct verity_manifest_head *h,
 			       const struct verity_entry *e);
 
+/** verity_time_format() - write a time as the manifest spells it, in UTC;
+ * @out has VERITY_TIME_TEXT bytes */
+#define VERITY_TIME_TEXT 64
+void verity_time_format(int64_t when, char *out);
+
 /** verity_path_ok() - Return: NULL, or what is wrong with a relative path */
 const char *verity_path_ok(const char *path);
 

@@ -8,14 +8,21 @@
 #include <string.h>
 #include <time.h>
 
-static void put_time(struct verity_text *t, const char *key, int64_t when)
+void verity_time_format(int64_t when, char *out)
 {
 	time_t secs = (time_t)when;
 	struct tm tm;
-	char buf[40];
 
-	gmtime_r(&secs, &tm);
-	strftime(buf, sizeof(buf), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	out[0] = '\0';
+	if (gmtime_r(&secs, &tm))
+		strftime(out, VERITY_TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void put_time(struct verity_text *t, const char *key, int64_t when)
+{
+	char buf[VERITY_TIME_TEXT];
+
+	verity_time_format(when, buf);
 	verity_text_printf(t, "%s %s\n", key, buf);
 }
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MAGIC "verity-manifest "
 
@@ -21,14 +20,9 @@ static bool is_manifest(const struct subject *s)
 
 static void show_time(struct report *r, const char *name, int64_t t)
 {
-	time_t when = (time_t)t;
-	struct tm tm;
-	char text[64];
+	char text[VERITY_TIME_TEXT];
 
-	/* The parser read it from a date. */
-	if (!gmtime_r(&when, &tm) ||
-	    !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-		return;
+	verity_time_format(t, text);
 	report_string(r, name, text);
 }
 

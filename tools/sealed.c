@@ -317,13 +317,11 @@ void sealed_say_meta(const char *path, int err,
 bool sealed_expired(const struct sealed *s)
 {
 	time_t end = (time_t)s->m.head.expires;
-	struct tm tm;
-	char text[40];
+	char text[VERITY_TIME_TEXT];
 
 	if (!end || end > time(NULL))
 		return false;
-	gmtime_r(&end, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	verity_time_format(s->m.head.expires, text);
 	say_error("%s: expired at %s", s->where, text);
 	return true;
 }
