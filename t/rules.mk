@@ -5,6 +5,7 @@
 # merkle, tools-opts-t links tools and what lies under it.
 T_BIN   := $(patsubst %.c,$(B)/%,$(wildcard t/*-t.c))
 T_TOOLS := $(filter $(B)/t/tools-%,$(T_BIN))
+T_WQ    := $(filter $(B)/t/wq-%,$(T_BIN))
 T_FUZZ  := $(patsubst %.c,$(B)/%,$(wildcard t/fuzz_*.c))
 TESTS += $(T_BIN) $(T_FUZZ)
 
@@ -16,9 +17,10 @@ T_REPLAY := $(if $(findstring -DFUZZING,$(CFLAGS)),,$(B)/t/replay.o)
 $(T_BIN): $(B)/t/%: $(B)/t/%.o $(B)/t/tap.o
 $(filter $(B)/t/merkle-%,$(T_BIN)): $(T_HELP)
 $(T_TOOLS): $(TOOLS_LIB)
+$(T_WQ): $(WQ_BENCH_LIB)
 $(filter $(B)/t/merkle-%,$(T_BIN)) $(T_TOOLS): $(MERKLE_LIB)
 $(T_FUZZ): $(B)/t/%: $(B)/t/%.o $(T_REPLAY) $(MERKLE_LIB)
-$(T_BIN) $(T_FUZZ): LDLIBS := $(MERKLE_LDLIBS)
+$(filter-out $(T_WQ),$(T_BIN)) $(T_FUZZ): LDLIBS := $(MERKLE_LDLIBS)
 
 # check: everything here; of ARM64 what computes, with and without the SHA
 # instructions.  How long something takes under emulation says nothing, so no
@@ -31,9 +33,9 @@ ifeq ($(ARCH),host)
 check: all $(T_BIN) $(T_FUZZ)
 	@B=$(B) $(prove) $(T_BIN) $(wildcard t/*.t)
 else
-check: all $(T_MERKLE)
+check: all $(T_MERKLE) $(T_WQ)
 	@echo '  ARM64, all features'
-	@B=$(B) EMULATOR='$(EMULATOR)' $(prove) $(T_MERKLE)
+	@B=$(B) EMULATOR='$(EMULATOR)' $(prove) $(T_MERKLE) $(T_WQ)
 	@echo '  ARM64, VERITY_CPU=-sha2'
 	@B=$(B) EMULATOR='$(EMULATOR)' VERITY_CPU=-sha2 $(prove) $(T_MERKLE)
 endif

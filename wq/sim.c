@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time goes from event to event: a job arrives, reaches the end of a block,
+ * ends, or a CPU's time has come to look for the work of others.
+ */
+#include "wq/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE SIZE_MAX
+
+struct cpu {
+	unsigned int capacity; /* what interrupts leave */
+	size_t running;        /* a job, or NONE */
+	uint64_t begun;        /* when it begins here: after the wake */
+	uint64_t since;        /* progress is counted up to here */
+	size_t head, nr;       /* of the queue, a ring of all jobs' size */
+	size_t *queue;
+	uint64_t balanced;
+};
+
+struct world {
+	const struct wq_sim *sim;
+	struct wq_sim_job *job;
+	uint64_t *left; /* by job: work at capacity 1024 */
+	uint64_t *came; /* by job: when it was queued where it is */
+	bool *started;  /* by job */
+	size_t nr, arrived, done;
+	uint64_t now;
+	struct cpu *cpu;
+	struct wq_place_cpu *view;
+	struct wq_sim_result *out;
+};
+
+static size_t nr_cpus(const struct world *w)
+{
+	return w->sim->topo->nr;
+}
+
+/* How long is @job thought to take on a CPU of capacity 1024? */
+static uint64_t thought(const struct world *w, size_t job)
+{
+	return w->job[job].known ? w->left[job] : 0;
+}
+
+/* Of a running job whose length is not known, as much as it ran is thought to
+ * be left. */
+static uint64_t thought_left(const struct world *w, const struct cpu *c)
+{
+	size_t job = c->running;
+
+	if (job == NONE)
+		return 0;
+	if (w->job[job].known)
+		return w->left[job];
+	return w->job[job].work_ns - w->left[job];
+}
+
+static void look(const struct world *w, struct wq_place_view *view)
+{
+	for (size_t i = 0; i < nr_cpus(w); i++) {
+		const struct cpu *c = &w->cpu[i];
+		struct wq_place_cpu *v = &w->view[i];
+
+		memset(v, 0, sizeof(*v));
+		v->capacity_orig = w->sim->topo->cpu[i].capacity;
+		v->capacity = c->capacity;
+		v->usable = true;
+		v->idle = c->running == NONE;
+		v->queued = (unsigned int)c->nr;
+		v->running_left_ns = thought_left(w, c);
+		v->balanced_ns = c->balanced;
+		if (c->nr)
+			v->head_wait_ns = w->now - w->came[c->queue[c->head]];
+		for (size_t k = 0; k < c->nr; k++)
+			v->backlog_ns +=
+				thought(w, c->queue[(c->head + k) % w->nr]);
+	}
+	view->topo = w->sim->topo;
+	view->cpu = w->view;
+	view->now_ns = w->now;
+}
+
+static void start(struct world *w, size_t i, size_t job)
+{
+	struct cpu *c = &w->cpu[i];
+
+	c->running = job;
+	c->begun = w->now + w->sim->wake_ns;
+	c->since = c->begun;
+	w->job[job].last_cpu = i;
+	if (w->started[job])
+		return;
+	w->started[job] = true;
+	w->job[job].first_cpu = i;
+	w->job[job].start_ns = c->begun;
+	w->out->ready_ns += c->begun - w->job[job].arrive_ns;
+}
+
+static size_t pop(struct world *w, struct cpu *c)
+{
+	size_t job = c->queue[c->head];
+
+	c->head = (c->head + 1) % w->nr;
+	c->nr--;
+	return job;
+}
+
+static void enqueue(struct world *w, size_t i, size_t job)
+{
+	struct cpu *c = &w->cpu[i];
+
+	w->came[job] = w->now;
+	if (c->running == NONE && !c->nr) {
+		start(w, i, job);
+		return;
+	}
+	c->queue[(c->head + c->nr++) % w->nr] = job;
+}
+
+static void arrive(struct world *w)
+{
+	struct wq_place_view view;
+	size_t job = w->arrived++;
+
+	look(w, &view);
+	enqueue(w,
+		wq_place_select(&w->sim->place, &view, w->job[job].cpu,
+				thought(w, job)),
+		job);
+}
+
+/* Count what CPU @c has done up to now. */
+static void progress(struct world *w, struct cpu *c)
+{
+	uint64_t did;
+
+	if (c->running == NONE || w->now <= c->since)
+		return;
+	did = (w->now - c->since) * c->capacity / WQ_CAPACITY;
+	w->left[c->running] -=
+		did < w->left[c->running] ? did : w->left[c->running];
+	c->since = w->now;
+}
+
+/* Work until the next border of a block, or to the end. */
+static uint64_t until_border(const struct world *w, size_t job)
+{
+	uint64_t block = w->job[job].block_ns, left = w->left[job], ran;
+
+	if (!block)
+		return left;
+	ran = w->job[job].work_ns - left;
+	ran = block - ran % block;
+	return ran < left ? ran : left;
+}
+
+static uint64_t event_of(const struct world *w, const struct cpu *c)
+{
+	uint64_t work;
+
+	if (c->running == NONE)
+		return UINT64_MAX;
+	work = wq_place_scale(until_border(w, c->running), c->capacity);
+	/* Rounded down time would never bring the work to an end. */
+	return c->since + work + 1;
+}
+
+/* At a border: should the rest go to a bigger CPU? */
+static void cut(struct world *w, size_t i)
+{
+	struct cpu *c = &w->cpu[i];
+	struct wq_place_view view;
+	size_t job = c->running, to;
+
+	look(w, &view);
+	to = wq_place_misfit(&w->sim->place, &view, i, thought_left(w, c));
+	if (to == i)
+		return;
+	c->running = NONE;
+	w->job[job].splits++;
+	w->out->splits++;
+	enqueue(w, to, job);
+	if (c->nr)
+		start(w, i, pop(w, c));
+}
+
+static void end(struct world *w, size_t i)
+{
+	struct cpu *c = &w->cpu[i];
+	size_t job = c->running;
+
+	w->job[job].end_ns = w->now;
+	w->out->makespan_ns = w->now;
+	w->done++;
+	c->running = NONE;
+	if (c->nr)
+		start(w, i, pop(w, c));
+}
+
+static void advance(struct world *w, size_t i)
+{
+	struct cpu *c = &w->cpu[i];
+	uint64_t at = event_of(w, c);
+
+	if (at > w->now)
+		return;
+	progress(w, c);
+	if (!w->left[c->running])
+		end(w, i);
+	else if (w->job[c->running].block_ns)
+		cut(w, i);
+}
+
+/* Look for the work of others, if it is time. */
+static void balance(struct world *w, size_t i)
+{
+	struct cpu *c = &w->cpu[i];
+	struct wq_place_view view;
+	size_t from, job;
+
+	look(w, &view);
+	if (!wq_place_due(&w->sim->place, &view, i))
+		return;
+	c->balanced = w->now;
+	w->out->scans++;
+	from = wq_place_victim(&w->sim->place, &view, i);
+	if (from == i)
+		return;
+	job = pop(w, &w->cpu[from]);
+	w->job[job].stolen++;
+	w->out->steals++;
+	enqueue(w, i, job);
+}
+
+static bool any_queued(const struct world *w)
+{
+	for (size_t i = 0; i < nr_cpus(w); i++)
+		if (w->cpu[i].nr)
+			return true;
+	return false;
+}
+
+static uint64_t next_event(const struct world *w)
+{
+	const struct wq_place *place = &w->sim->place;
+	uint64_t next = UINT64_MAX;
+	bool queued = any_queued(w);
+
+	if (w->arrived < w->nr)
+		next = w->job[w->arrived].arrive_ns;
+	for (size_t i = 0; i < nr_cpus(w); i++) {
+		const struct cpu *c = &w->cpu[i];
+		uint64_t factor = c->running == NONE ? 1 : place->busy_factor;
+		uint64_t scan = c->balanced + place->balance_ns * factor;
+		uint64_t at = event_of(w, c);
+
+		next = at < next ? at : next;
+		if (queued && scan > w->now && scan < next)
+			next = scan;
+	}
+	return next;
+}
+
+static void run(struct world *w)
+{
+	while (w->done < w->nr) {
+		w->now = next_event(w);
+		for (size_t i = 0; i < nr_cpus(w); i++)
+			advance(w, i);
+		while (w->arrived < w->nr &&
+		       w->job[w->arrived].arrive_ns <= w->now)
+			arrive(w);
+		for (size_t i = 0; any_queued(w) && i < nr_cpus(w); i++)
+			balance(w, i);
+	}
+}
+
+static int build(struct world *w)
+{
+	const struct wq_sim *sim = w->sim;
+	bool good = true;
+
+	w->left = calloc(w->nr, sizeof(*w->left));
+	w->came = calloc(w->nr, sizeof(*w->came));
+	w->started = calloc(w->nr, sizeof(*w->started));
+	w->cpu = calloc(sim->topo->nr, sizeof(*w->cpu));
+	w->view = calloc(sim->topo->nr, sizeof(*w->view));
+	if (!w->left || !w->came || !w->started || !w->cpu || !w->view)
+		return -ENOMEM;
+	for (size_t i = 0; i < sim->topo->nr; i++) {
+		unsigned int lost =
+			sim->lost_permille ? sim->lost_permille[i] : 0;
+
+		w->cpu[i].capacity =
+			sim->topo->cpu[i].capacity * (1000 - lost) / 1000;
+		w->cpu[i].capacity += !w->cpu[i].capacity;
+		w->cpu[i].running = NONE;
+		w->cpu[i].queue = calloc(w->nr, sizeof(*w->cpu[i].queue));
+		good = good && w->cpu[i].queue;
+	}
+	for (size_t k = 0; k < w->nr; k++)
+		w->left[k] = w->job[k].work_ns;
+	return good ? 0 : -ENOMEM;
+}
+
+static int check(const struct wq_sim *sim, const struct wq_sim_job *jobs,
+		 size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (jobs[i].cpu >= sim->topo->nr || !jobs[i].work_ns ||
+		    (i && jobs[i].arrive_ns < jobs[i - 1].arrive_ns))
+			return -EINVAL;
+	for (size_t i = 0; sim->lost_permille && i < sim->topo->nr; i++)
+		if (sim->lost_permille[i] > 1000)
+			return -EINVAL;
+	return sim->place.balance_ns && sim->place.busy_factor ? 0 : -EINVAL;
+}
+
+int wq_sim_run(const struct wq_sim *sim, struct wq_sim_job *jobs, size_t nr,
+	       struct wq_sim_result *out)
+{
+	struct world w = { .sim = sim, .job = jobs, .nr = nr, .out = out };
+	int err = check(sim, jobs, nr);
+
+	memset(out, 0, sizeof(*out));
+	if (err || !nr)
+		return err;
+	for (size_t k = 0; k < nr; k++)
+		jobs[k].splits = jobs[k].stolen = 0;
+	err = build(&w);
+	if (!err)
+		run(&w);
+	for (size_t i = 0; w.cpu && i < sim->topo->nr; i++)
+		free(w.cpu[i].queue);
+	free(w.left);
+	free(w.came);
+	free(w.started);
+	free(w.cpu);
+	free(w.view);
+	return err;
+}
