@@ -43,13 +43,14 @@ globals() {
 	nm -g --defined-only "$@" | awk 'NF == 3 { print $3 }' |
 		sed 's/@.*//' | grep -v '^__' | sort
 }
-misnamed() { globals "$1" | grep -v '^verity_'; }
-ok 'merkle defines only verity_ symbols' nothing misnamed "$B/merkle.a"
+misnamed() { globals "$1" | grep -v "^$2"; }
+ok 'merkle defines only verity_ symbols' nothing misnamed "$B/merkle.a" verity_
+ok 'wq defines only wq_ symbols' nothing misnamed "$B/wq.a" wq_
 
-# wanted REGEX: the names of it that merkle takes from elsewhere, each after
-# the object that does.
+# wanted REGEX [ARCHIVE]: the names of it that merkle, or the archive, takes from
+# elsewhere, each after the object that does.
 wanted() {
-	nm -A -u "$B/merkle.a" | sed 's/.*:\([^:]*\.o\): *[Uw] /\1 /; s/@.*//' |
+	nm -A -u "$B/${2-merkle.a}" | sed 's/.*:\([^:]*\.o\): *[Uw] /\1 /; s/@.*//' |
 		grep -E " ($1)"
 }
 wanted 'EVP_' | sed 's/ .*//' | sort -u >"$T/evp"
@@ -58,6 +59,11 @@ is 'merkle takes libcrypto through kernel_evp alone' "$(cat "$T/evp")" \
 ok 'merkle has no threads and no locks' nothing wanted \
 	'pthread_|thrd_|mtx_|cnd_|tss_|call_once|sem_|futex|fork$|clone'
 ok 'and no sockets' nothing wanted 'socket|bind$|connect$|listen$|accept|send|recv'
+ok 'wq knows nothing of hashes' nothing wanted 'EVP_|SHA|verity_' wq.a
+ok 'and no sockets either' nothing wanted 'socket|bind$|connect$|listen$|accept' wq.a
+points() { globals "$B/$1" | grep -x wq_point; }
+ok 'what holds jobs up for tests is in wq-bench.a' points wq-bench.a
+ok 'and not in wq.a' nothing points wq.a
 
 # strange_libs: programs and libraries linked to more than they may.
 strange_libs() {

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When a worker blocks or hogs its CPU, another takes its place at its home.
+ */
+#include "wq/futex.h"
+#include "wq/pool.h"
+
+#include <errno.h>
+
+/* Threads beyond one a CPU; see MOST_WORKERS in gate.c. */
+#define MOST_SPARES 512
+
+/* Return: a spare, taken off the list, or NULL.  Under the lock. */
+static struct wq_worker *pop_spare(struct wq_pools *pools)
+{
+	struct wq_worker *spare = pools->spares;
+
+	if (spare)
+		pools->spares = spare->next_spare;
+	return spare;
+}
+
+static void push_spare(struct wq_pools *pools, struct wq_worker *spare)
+{
+	atomic_store(&spare->role, WQ_SPARE);
+	spare->next_spare = pools->spares;
+	pools->spares = spare;
+}
+
+/* Return: a new thread that waits to be called, or NULL. */
+static struct wq_worker *new_spare(struct wq_pools *pools)
+{
+	struct wq_worker *spare = NULL;
+	struct wq_error why = { "no more than 512 workers may wait" };
+	int err = -EAGAIN;
+
+	pthread_mutex_lock(&pools->lock);
+	if (pools->nr_spares < MOST_SPARES) {
+		spare = wq_worker_alloc(pools);
+		pools->nr_spares += spare != NULL;
+	}
+	pthread_mutex_unlock(&pools->lock);
+	if (spare) {
+		atomic_store(&spare->role, WQ_SPARE);
+		err = wq_worker_start(spare, &why);
+	}
+	if (err) {
+		wq_say(pools, "no worker in place of one that blocks: %s",
+		       why.text);
+		return NULL;
+	}
+	return spare;
+}
+
+/* Put @spare in the place of @worker, if that still is a primary. */
+static bool relieve(struct wq_worker *worker, struct wq_worker *spare)
+{
+	struct wq_pools *pools = worker->pools;
+	struct wq_home *home = worker->home;
+	bool ok;
+
+	pthread_mutex_lock(&pools->lock);
+	ok = atomic_load(&worker->role) == WQ_PRIMARY;
+	if (ok) {
+		spare->home = home;
+		atomic_store(&spare->role, WQ_PRIMARY);
+		atomic_store(&worker->role, WQ_DETACHED);
+		atomic_store(&home->primary, spare);
+	} else {
+		push_spare(pools, spare);
+	}
+	pthread_mutex_unlock(&pools->lock);
+	if (!ok)
+		return false;
+	/* Release: @spare->home. */
+	atomic_store(&spare->spare_word, 1);
+	wq_futex_wake(&spare->spare_word, 1);
+	return true;
+}
+
+bool wq_replace(struct wq_worker *worker)
+{
+	struct wq_pools *pools = worker->pools;
+	struct wq_worker *spare;
+
+	pthread_mutex_lock(&pools->lock);
+	spare = pop_spare(pools);
+	pthread_mutex_unlock(&pools->lock);
+	if (!spare)
+		spare = new_spare(pools);
+	return spare && relieve(worker, spare);
+}
+
+void wq_retire(struct wq_worker *worker)
+{
+	struct wq_pools *pools = worker->pools;
+
+	pthread_mutex_lock(&pools->lock);
+	atomic_store(&worker->spare_word, 0);
+	push_spare(pools, worker);
+	pthread_mutex_unlock(&pools->lock);
+}
+
+bool wq_spare_wait(struct wq_worker *worker)
+{
+	struct wq_pools *pools = worker->pools;
+
+	while (!atomic_load(&worker->spare_word))
+		wq_futex_wait(&worker->spare_word, 0, UINT64_MAX);
+	if (atomic_load(&worker->role) != WQ_PRIMARY)
+		return !atomic_load(&pools->stop);
+	atomic_store(&worker->spare_word, 0);
+	/* It knows nothing of the mode yet, nor of its new home. */
+	worker->pod = NULL;
+	worker->plan = NULL;
+	worker->t4 = 0;
+	worker->free = 0;
+	atomic_store(&worker->seen, UINT64_MAX);
+	return true;
+}
+
+void wq_blocking_begin(void)
+{
+	struct wq_worker *self = wq_running;
+	struct wq *wq;
+
+	if (!self || self->blocking++ || atomic_load(&self->role) != WQ_PRIMARY)
+		return;
+	wq = atomic_load_explicit(&self->wq, memory_order_relaxed);
+	if (wq_replace(self))
+		atomic_fetch_add(&wq->cm_wakeups, 1);
+	else
+		atomic_fetch_add(&wq->mayday, 1);
+}
+
+void wq_blocking_end(void)
+{
+	struct wq_worker *self = wq_running;
+
+	if (self && self->blocking)
+		self->blocking--;
+}
