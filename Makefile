@@ -12,6 +12,8 @@
 #   make bench       both benchmarks: bench-hash and bench-build
 #   make bench-hash  the hash kernels alone; JSON into build/bench/
 #   make bench-build digest and tree building beside other programs
+#   make bench-dispatch
+#                    how soon jobs start, beside other thread pools
 #   make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away
 #   make deps        install what is missing (Debian); DEPS="build test bench
 #                    arm64 lint fuzz" says for what, DRYRUN=1 only shows it

@@ -37,7 +37,7 @@ esac'
 for pkg in gcc make pkg-config libc6-dev libssl-dev fsverity cryptsetup-bin \
 	openssl perl curl strace jq util-linux e2fsprogs procps mandoc clang \
 	clang-format clang-tidy cppcheck shellcheck gcc-aarch64-linux-gnu \
-	qemu-user-static; do
+	qemu-user-static g++ libglib2.0-dev libuv1-dev libtbb-dev; do
 	echo "installed $pkg:amd64"
 done >complete
 echo 'installed libc6-dev-arm64-cross:all' >>complete

@@ -15,10 +15,12 @@ packages() {
 	build) echo gcc make pkg-config libc6-dev libssl-dev ;;
 	test)  echo fsverity cryptsetup-bin openssl perl curl strace jq \
 		mandoc util-linux e2fsprogs procps ;;
-	bench) echo fsverity cryptsetup-bin util-linux ;;
+	bench) echo fsverity cryptsetup-bin util-linux g++ libglib2.0-dev \
+		libuv1-dev libtbb-dev ;;
 	arm64) [ "$native" = arm64 ] || echo gcc-aarch64-linux-gnu \
 		libc6-dev-arm64-cross qemu-user-static libssl-dev:arm64 ;;
-	lint)  echo clang clang-format clang-tidy cppcheck shellcheck ;;
+	lint)  echo clang clang-format clang-tidy cppcheck shellcheck \
+		libglib2.0-dev libuv1-dev ;;
 	fuzz)  echo clang libclang-rt-dev ;;
 	*)     usage "no group '$1'" ;;
 	esac
@@ -29,7 +31,7 @@ commands() {
 	build) echo cc make pkg-config ;;
 	test)  echo fsverity veritysetup openssl prove curl strace jq setpriv \
 		mkfs.ext4 mandoc ps ;;
-	bench) echo fsverity veritysetup taskset ;;
+	bench) echo fsverity veritysetup taskset c++ ;;
 	arm64) [ "$native" = arm64 ] ||
 		echo aarch64-linux-gnu-gcc qemu-aarch64-static ;;
 	lint)  echo clang clang-format clang-tidy cppcheck shellcheck ;;
