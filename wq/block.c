@@ -63,7 +63,8 @@ static bool relieve(struct wq_worker *worker, struct wq_worker *spare)
 	ok = atomic_load(&worker->role) == WQ_PRIMARY;
 	if (ok) {
 		spare->home = home;
-		atomic_store(&spare->role, WQ_PRIMARY);
+		/* It lives by no mode yet: a switch waits for it. */
+		atomic_store(&spare->seen, UINT64_MAX);
 		atomic_store(&worker->role, WQ_DETACHED);
 		atomic_store(&home->primary, spare);
 	} else {
@@ -72,8 +73,8 @@ static bool relieve(struct wq_worker *worker, struct wq_worker *spare)
 	pthread_mutex_unlock(&pools->lock);
 	if (!ok)
 		return false;
-	/* Release: @spare->home. */
-	atomic_store(&spare->spare_word, 1);
+	/* Release: @spare->home.  It becomes a primary when it sees this. */
+	atomic_store(&spare->spare_word, WQ_CALLED);
 	wq_futex_wake(&spare->spare_word, 1);
 	return true;
 }
@@ -103,19 +104,23 @@ void wq_retire(struct wq_worker *worker)
 
 bool wq_spare_wait(struct wq_worker *worker)
 {
-	struct wq_pools *pools = worker->pools;
+	uint32_t word;
 
-	while (!atomic_load(&worker->spare_word))
+	for (;;) {
+		word = atomic_load(&worker->spare_word);
+		if (word)
+			break;
 		wq_futex_wait(&worker->spare_word, 0, UINT64_MAX);
-	if (atomic_load(&worker->role) != WQ_PRIMARY)
-		return !atomic_load(&pools->stop);
+	}
+	if (word != WQ_CALLED)
+		return false;
 	atomic_store(&worker->spare_word, 0);
 	/* It knows nothing of the mode yet, nor of its new home. */
 	worker->pod = NULL;
 	worker->plan = NULL;
 	worker->t4 = 0;
 	worker->free = 0;
-	atomic_store(&worker->seen, UINT64_MAX);
+	atomic_store(&worker->role, WQ_PRIMARY);
 	return true;
 }
 

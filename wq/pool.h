@@ -100,8 +100,12 @@ enum wq_role {
 	WQ_ISSUER,   /* no thread of ours; it queues, and runs jobs inline */
 	WQ_PRIMARY,  /* serves its home */
 	WQ_DETACHED, /* another is primary; ends its job, then is a spare */
-	WQ_SPARE,    /* sleeps on @spare_word */
+	WQ_SPARE,    /* sleeps on @spare_word; once called, is primary soon */
 };
+
+/* Of a spare's @spare_word: be a primary, or end. */
+#define WQ_CALLED 1u
+#define WQ_ENDED  2u
 
 /** struct wq_worker - a thread that runs jobs */
 struct wq_worker {
@@ -118,7 +122,7 @@ struct wq_worker {
 	_Atomic int role;             /* A: enum wq_role, written under L */
 	_Atomic uint64_t seen;        /* A: the mode word it lives by */
 	_Atomic uint64_t pause;       /* A: ticks that took, last time */
-	_Atomic uint32_t spare_word;  /* A: futex: 1: called to be primary */
+	_Atomic uint32_t spare_word;  /* A: futex: 0, WQ_CALLED, WQ_ENDED */
 	struct wq_home *home;         /* O, as long as it is primary */
 	struct wq_pod *pod;           /* O: of @home in mode @seen */
 	struct wq_plan *plan;         /* O */

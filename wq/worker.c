@@ -160,7 +160,7 @@ void wq_worker_join(struct wq_worker *worker)
 {
 	if (!worker->has_thread)
 		return;
-	atomic_store(&worker->spare_word, 1);
+	atomic_store(&worker->spare_word, WQ_ENDED);
 	wq_futex_wake(&worker->spare_word, 1);
 	if (worker->home)
 		wq_kick(worker->home);
