@@ -155,8 +155,9 @@ uint64_t wq_hist_quantile(const struct wq_hist_sum *sum, double q)
 		total += sum->bin[i];
 	if (!total)
 		return 0;
+	/* Rounded up, but not for what q * total is off by: 0.07 * 100 > 7. */
 	want = (uint64_t)(q * (double)total);
-	want += (double)want < q * (double)total;
+	want += q * (double)total - (double)want > 1e-6;
 	want = want < 1 ? 1 : want > total ? total : want;
 	if (want == total)
 		return sum->max;
