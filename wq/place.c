@@ -164,7 +164,8 @@ size_t wq_place_misfit(const struct wq_place *place,
 	/* A CPU that rests must be woken for it; one that is at work comes by
 	 * itself, but has other things to do first. */
 	if (place->switches & WQ_PLACE_KICK_MISFIT) {
-		best = nearest_resting(place, view, i, left_ns, mine + 1);
+		/* Bigger is better, also where it does not fit either. */
+		best = nearest_resting(place, view, i, 0, mine + 1);
 		if (best != i)
 			return best;
 	}
