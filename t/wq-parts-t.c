@@ -206,8 +206,10 @@ static void check_planted(enum wq_part part, bool behind)
 static void test_planted(enum wq_part part, int point)
 {
 	struct wq_config config = { .classes = 2 };
-	struct wq_job worst;
+	struct wq_job worst[WQ_WORST];
+	unsigned int named = 0;
 	char why[256] = "";
+	size_t n;
 
 	pools = wq_help_open(&config, "bound", NULL, &wq);
 	lone_jobs(false); /* warm up */
@@ -217,11 +219,14 @@ static void test_planted(enum wq_part part, int point)
 	lone_jobs(point < 0);
 	wq_point = NULL;
 	check_planted(part, point < 0);
-	if (wq_lat_worst(wq_pools_lat(pools), &worst, 1) == 1)
-		wq_job_why(&worst, why, sizeof(why));
-	ok(strstr(why, wq_part_name(part)), "the worst job says %s",
+	n = wq_lat_worst(wq_pools_lat(pools), worst, WQ_WORST);
+	for (size_t i = 0; i < n; i++) {
+		wq_job_why(&worst[i], why, sizeof(why));
+		named += strstr(why, wq_part_name(part)) != NULL;
+	}
+	ok(named > PLANTED / 2, "most of the planted are explained by %s",
 	   wq_part_name(part)) ||
-		(diag("said: %s", why), 0);
+		(diag("%u; the last: %s", named, why), 0);
 	wq_help_close(pools, wq);
 }
 

@@ -97,7 +97,6 @@ void wq_retire(struct wq_worker *worker)
 	struct wq_pools *pools = worker->pools;
 
 	pthread_mutex_lock(&pools->lock);
-	atomic_store(&worker->spare_word, 0);
 	push_spare(pools, worker);
 	pthread_mutex_unlock(&pools->lock);
 }
@@ -112,9 +111,10 @@ bool wq_spare_wait(struct wq_worker *worker)
 			break;
 		wq_futex_wait(&worker->spare_word, 0, UINT64_MAX);
 	}
-	if (word != WQ_CALLED)
+	/* Not by a plain store: WQ_ENDED may be set any time, and stays. */
+	if (word != WQ_CALLED ||
+	    !atomic_compare_exchange_strong(&worker->spare_word, &word, 0))
 		return false;
-	atomic_store(&worker->spare_word, 0);
 	/* It knows nothing of the mode yet, nor of its new home. */
 	worker->pod = NULL;
 	worker->plan = NULL;

@@ -73,6 +73,7 @@ struct wq_home {
 	_Atomic uint32_t *class; /* A: by class: usual run time, ns, a hint */
 
 	_Alignas(WQ_LINE) _Atomic uint32_t park; /* A: 1: asleep; see wake.c */
+	_Atomic uint32_t called;                 /* A: see unstack.c */
 	_Atomic(struct wq_worker *) primary;     /* A, written under L */
 	_Atomic bool lost;                       /* A: a hint */
 	_Atomic uint64_t overflowed;             /* A: counter */
@@ -342,6 +343,12 @@ void wq_wake_more(struct wq_worker *worker);
 void wq_wake_done(struct wq_worker *worker);
 void wq_kick(struct wq_home *home);
 void wq_park(struct wq_worker *worker);
+
+/* unstack.c */
+void wq_call(struct wq_home *home);
+/* Return: false: ask again, before sleeping at the latest. */
+bool wq_arrive(struct wq_worker *worker);
+void wq_unstack(struct wq_worker *worker);
 
 /* find.c */
 struct wq_work *wq_find(struct wq_worker *worker, uint64_t *id,

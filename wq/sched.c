@@ -68,7 +68,8 @@ struct attr {
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t deadline[3];
+	uint64_t runtime; /* of SCHED_OTHER: the slice */
+	uint64_t deadline[2];
 };
 
 #define RESET_ON_FORK 1u /* needs a privilege to be cleared: kept */
@@ -104,6 +105,7 @@ int wq_sched_prio_get(pid_t tid, struct wq_prio *prio)
 		return -errno;
 	prio->fifo = attr.policy == SCHED_FIFO ? (int)attr.priority : 0;
 	prio->nice = nice;
+	prio->slice_ns = attr.policy == SCHED_OTHER ? attr.runtime : 0;
 	return 0;
 }
 
@@ -118,6 +120,13 @@ static int refuse_range(const struct wq_prio *prio, struct wq_error *err)
 		return wq_fail(err, EINVAL,
 			       "nice %d was asked for; -20 to 19 is possible",
 			       prio->nice);
+	if (prio->slice_ns && (prio->fifo || prio->slice_ns < 100000 ||
+			       prio->slice_ns > 100000000))
+		return wq_fail(
+			err, EINVAL,
+			"a slice of %llu us was asked for; 100 to 100000 "
+			"us is possible, and not with fifo",
+			(unsigned long long)prio->slice_ns / 1000);
 	return 0;
 }
 
@@ -144,11 +153,13 @@ static void limits(char *buf, size_t size)
 
 static int refuse(const struct wq_prio *prio, int code, struct wq_error *err)
 {
-	char asked[32], can[120] = "";
+	char asked[64], can[120] = "";
 
 	wq_prio_format(prio, asked, sizeof(asked));
 	if (code == -EPERM)
 		limits(can, sizeof(can));
+	else if (prio->slice_ns)
+		strcpy(can, "; slices need Linux 6.12");
 	return wq_fail(err, -code, "priority %s was asked for: %s%s", asked,
 		       strerror(-code), can);
 }
@@ -156,7 +167,7 @@ static int refuse(const struct wq_prio *prio, int code, struct wq_error *err)
 int wq_sched_prio(pid_t tid, const struct wq_prio *prio, struct wq_error *err)
 {
 	struct attr before, attr = { 0 };
-	struct wq_prio now = { 0, 0 };
+	struct wq_prio now = { 0 };
 	int code = refuse_range(prio, err);
 
 	if (code)
@@ -168,12 +179,14 @@ int wq_sched_prio(pid_t tid, const struct wq_prio *prio, struct wq_error *err)
 	attr.policy = prio->fifo ? SCHED_FIFO : SCHED_OTHER;
 	attr.priority = (uint32_t)prio->fifo;
 	attr.nice = prio->fifo ? 0 : prio->nice;
+	attr.runtime = prio->slice_ns; /* 0 is the kernel's own */
 	code = set(tid, &attr);
 	if (code)
 		return refuse(prio, code, err);
 	code = wq_sched_prio_get(tid, &now);
 	if (!code && now.fifo == prio->fifo &&
-	    (prio->fifo || now.nice == prio->nice))
+	    (prio->fifo || now.nice == prio->nice) &&
+	    (!prio->slice_ns || now.slice_ns == prio->slice_ns))
 		return 0;
 	set(tid, &before);
 	return refuse(prio, code ? code : -EINVAL, err);
@@ -183,6 +196,9 @@ void wq_prio_format(const struct wq_prio *prio, char *buf, size_t size)
 {
 	if (prio->fifo)
 		snprintf(buf, size, "fifo %d", prio->fifo);
+	else if (prio->slice_ns)
+		snprintf(buf, size, "nice %d, slice %llu us", prio->nice,
+			 (unsigned long long)prio->slice_ns / 1000);
 	else
 		snprintf(buf, size, "nice %d", prio->nice);
 }
@@ -193,7 +209,7 @@ static bool number(const char *text, int *out)
 	size_t sign = *text == '-';
 	size_t len = strspn(text + sign, "0123456789");
 
-	if (!len || len > 3 || text[sign + len])
+	if (!len || len > 6 || text[sign + len])
 		return false;
 	*out = (int)strtol(text, NULL, 10);
 	return true;
@@ -203,16 +219,20 @@ int wq_prio_parse(const char *text, struct wq_prio *prio, struct wq_error *err)
 {
 	bool fifo = strncmp(text, "fifo:", 5) == 0;
 	bool nice = strncmp(text, "nice:", 5) == 0;
-	struct wq_prio got = { 0, 0 };
+	bool slice = strncmp(text, "slice:", 6) == 0;
+	struct wq_prio got = { 0 };
+	size_t skip = slice ? 6 : fifo || nice ? 5 : 0;
 	int value, code;
 
-	if (!number(text + (fifo || nice ? 5 : 0), &value) ||
-	    (fifo && value < 1))
+	if (!number(text + skip, &value) || ((fifo || slice) && value < 1))
 		return wq_fail(err, EINVAL,
-			       "'%.60s' was asked for; nice:-20 to nice:19 and "
-			       "fifo:1 to fifo:99 are possible",
+			       "'%.60s' was asked for; nice:-20 to nice:19, "
+			       "fifo:1 to fifo:99 and slice:100 to "
+			       "slice:100000 are possible",
 			       text);
-	if (fifo)
+	if (slice)
+		got.slice_ns = (uint64_t)value * 1000;
+	else if (fifo)
 		got.fifo = value;
 	else
 		got.nice = value;

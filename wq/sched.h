@@ -15,11 +15,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** struct wq_prio - @fifo: 0 for SCHED_OTHER with @nice (-20 to 19), else the
- * SCHED_FIFO priority (1 to 99), with @nice left alone */
+/**
+ * struct wq_prio - how a thread stands among others
+ * @fifo: the SCHED_FIFO priority, 1 to 99, with @nice left alone; 0 is
+ *	SCHED_OTHER
+ * @nice: -20 to 19
+ * @slice_ns: of SCHED_OTHER, the slice to ask for, 100 us to 100 ms (Linux 6.12;
+ *	needs no privilege); 0 is the kernel's own.  A thread with a slice
+ *	shorter than another's starts in its place when it is woken, instead of
+ *	when the other sleeps (Documentation/scheduler/sched-eevdf.rst)
+ */
 struct wq_prio {
 	int fifo;
 	int nice;
+	uint64_t slice_ns;
 };
 
 /**
@@ -53,9 +62,10 @@ int wq_sched_prio(pid_t tid, const struct wq_prio *prio, struct wq_error *err);
 /** wq_sched_prio_get() - Return: 0 or a negative errno */
 int wq_sched_prio_get(pid_t tid, struct wq_prio *prio);
 
-/** wq_prio_format() - "nice 5" or "fifo 10" */
+/** wq_prio_format() - "nice 5", "nice 0, slice 100 us" or "fifo 10" */
 void wq_prio_format(const struct wq_prio *prio, char *buf, size_t size);
-/** wq_prio_parse() - "nice:-5" or "fifo:10" or a bare number, which is nice.
+/** wq_prio_parse() - "nice:-5", "fifo:10", "slice:100" in microseconds, or a bare
+ * number, which is nice.
  * Return: 0, or -EINVAL with @prio as it was. */
 int wq_prio_parse(const char *text, struct wq_prio *prio, struct wq_error *err);
 

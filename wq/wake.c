@@ -15,6 +15,8 @@
 #include "wq/futex.h"
 #include "wq/pool.h"
 
+#include <sched.h>
+
 static size_t words(const struct wq_pools *pools)
 {
 	return (pools->nr + 63) / 64;
@@ -107,6 +109,7 @@ static void rouse(struct wq_pools *pools, struct wq_home *home, uint64_t id)
 			wq_trace_event(self->trace, WQ_EVENT_WAKE, wq_stamp(),
 				       id, (uint64_t)worker->stat.tid);
 	}
+	wq_call(home);
 	/* Release: what the sleeper was told with it, such as ->help. */
 	atomic_store(&home->park, 0);
 	wq_futex_wake(&home->park, 1);
@@ -295,6 +298,8 @@ void wq_park(struct wq_worker *worker)
 	uint64_t bit = UINT64_C(1) << (home->index % 64);
 	uint64_t ns = UINT64_MAX;
 
+	while (!wq_arrive(worker))
+		sched_yield();
 	if (spin(worker))
 		return;
 	atomic_store(&home->park, 1);

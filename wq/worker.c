@@ -73,9 +73,34 @@ static int be_born(struct wq_worker *worker)
 	pthread_mutex_lock(&pools->lock);
 	prio = pools->prio;
 	pthread_mutex_unlock(&pools->lock);
-	if (prio.fifo || prio.nice)
+	if (prio.fifo || prio.nice || prio.slice_ns)
 		return wq_sched_prio(0, &prio, worker->born_why);
 	return 0;
+}
+
+/* Others were called that have not come: see unstack.c. */
+static void help_others(struct wq_worker *worker)
+{
+	if (worker->pod->nr_homes > 1 &&
+	    atomic_load_explicit(&worker->pod->waking, memory_order_relaxed))
+		wq_unstack(worker);
+}
+
+/* A job was found. */
+static void work_on(struct wq_worker *worker, struct wq_work *work, uint64_t id,
+		    uint32_t depth)
+{
+	struct wq_pools *pools = worker->pools;
+
+	if (worker->t4)
+		wq_repatriate(worker);
+	wq_wake_done(worker);
+	if (atomic_load_explicit(&worker->home->called, memory_order_relaxed))
+		wq_arrive(worker);
+	if (atomic_load_explicit(&pools->watch, memory_order_relaxed))
+		wq_watch_poke(pools);
+	help_others(worker);
+	wq_run(worker, work, id, depth);
 }
 
 /* One round of a primary.  Return: false when it is to end. */
@@ -89,17 +114,13 @@ static bool serve(struct wq_worker *worker)
 	if (atomic_load(&pools->mode) != atomic_load(&worker->seen))
 		wq_adopt(worker);
 	work = wq_find(worker, &id, &depth);
-	if (!work && worker->woken)
-		wq_count(&worker->nr_idle_wakes);
-	if (work && worker->t4)
-		wq_repatriate(worker);
-	wq_wake_done(worker);
 	if (work) {
-		if (atomic_load_explicit(&pools->watch, memory_order_relaxed))
-			wq_watch_poke(pools);
-		wq_run(worker, work, id, depth);
+		work_on(worker, work, id, depth);
 		return true;
 	}
+	if (worker->woken)
+		wq_count(&worker->nr_idle_wakes);
+	wq_wake_done(worker);
 	worker->t4 = 0;
 	if (atomic_load(&pools->stop))
 		return false;
