@@ -7,7 +7,8 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <sys/prctl.h>
+#include <fcntl.h>
+#include <unistd.h>
 #endif
 
 #define CALIBRATE_NS 10000000
@@ -63,11 +64,35 @@ static struct pair look(clockid_t id)
 #define COUNTER WQ_CLOCK_TSC
 #define NAME    "tsc"
 
+#define CLOCKS                                                                 \
+	"/sys/devices/system/clocksource/clocksource0/available_clocksource"
+
+/* The kernel holds the TSC against other clocks, and the CPUs' against each
+ * other, and takes it off this list when it does not keep time.
+ * Return: false also where there is no list to read. */
+static bool struck_off(void)
+{
+	char list[256];
+	ssize_t n = -1;
+	int fd = open(CLOCKS, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		n = read(fd, list, sizeof(list) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return false;
+	list[n] = '\0';
+	for (char *at = list; (at = strstr(at, "tsc")) != NULL; at++)
+		if ((at == list || at[-1] == ' ') && strchr(" \n", at[3]))
+			return false;
+	return true;
+}
+
 /* Return: why the counter cannot be used, or NULL. */
 static const char *unusable(void)
 {
 	unsigned int a, b, c, d;
-	int access = PR_TSC_ENABLE;
 
 	/* Gives 0 for a leaf above the highest that the CPU has. */
 	if (!__get_cpuid(0x80000007, &a, &b, &c, &d))
@@ -75,10 +100,8 @@ static const char *unusable(void)
 	wq_clock.cpuid = d;
 	if (!(d & 1u << 8))
 		return FALLBACK(": no invariant TSC");
-	/* RDTSC is a SIGSEGV where someone forbade it, as rr and some
-	 * sandboxes do. */
-	if (prctl(PR_GET_TSC, &access) == 0 && access != PR_TSC_ENABLE)
-		return FALLBACK(": TSC forbidden");
+	if (struck_off())
+		return FALLBACK(": the kernel calls the TSC unstable");
 	return NULL;
 }
 

@@ -4,8 +4,8 @@
  *
  * A stamp is a tick of one counter for the whole process: the TSC where the
  * CPU says that it is invariant (CPUID 80000007h EDX bit 8: constant rate, not
- * stopped in any C-state) and the process may read it (prctl PR_GET_TSC),
- * CNTVCT_EL0 on arm64, and otherwise CLOCK_MONOTONIC, whose ticks are
+ * stopped in any C-state) and the kernel did not strike it off its list of
+ * clocks, CNTVCT_EL0 on arm64, and otherwise CLOCK_MONOTONIC, whose ticks are
  * nanoseconds.  wq_clock_name() tells which, and why.
  *
  * A stamp of one CPU may lie a little before an earlier one of another CPU.
