@@ -149,7 +149,7 @@ static void see_event(const struct field *event)
 		seen.wakes++;
 	if (type.value == 3 && name.len > 7 && !memcmp(name.data, "unbound", 7))
 		seen.modes++;
-	if (name.len > 16 && !memcmp(name.data, "scheduler states", 16))
+	if (name.len > 20 && !memcmp(name.data, "no scheduler states:", 20))
 		seen.notes++;
 }
 

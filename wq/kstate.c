@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Scheduler states of our own threads: perf_event_open(2) with context_switch
- * set, which needs no privilege where perf_event_paranoid is 2 or less.
- */
-#include "wq/trace_private.h"
+#include "wq/kstate.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,15 +12,51 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGES 64 /* of data; a power of two: 8192 records */
+/* Of data, powers of two: 8192 records, and as few as 512 where the user may
+ * not lock more memory. */
+enum { MOST_PAGES = 64, LEAST_PAGES = 4 };
 
-/* PERF_RECORD_SWITCH with the sample id that we ask for. */
-struct record {
-	struct perf_event_header header;
+/* What sample_type asks for; every record ends with it. */
+struct trailer {
 	uint32_t pid, tid;
 	uint64_t time;
 	uint32_t cpu, reserved;
 };
+
+/* PERF_RECORD_EXIT and PERF_RECORD_FORK begin with it. */
+struct task {
+	struct perf_event_header header;
+	uint32_t pid, ppid;
+	uint32_t tid, ptid;
+};
+
+enum {
+	LEAST_RECORD = sizeof(struct perf_event_header) + sizeof(struct trailer)
+};
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Readable only, so the kernel overwrites; and it writes backward, so that the
+ * newest record is where the head is and older ones follow. */
+static int map_ring(struct wq_kstate *k)
+{
+	int err = -EINVAL;
+
+	for (size_t pages = MOST_PAGES; pages >= LEAST_PAGES; pages /= 2) {
+		k->size = (pages + 1) * page_size();
+		k->map = mmap(NULL, k->size, PROT_READ, MAP_SHARED, k->fd, 0);
+		if (k->map != MAP_FAILED)
+			return 0;
+		err = -errno;
+		k->map = NULL;
+		if (err != -EPERM && err != -ENOMEM)
+			break;
+	}
+	return err;
+}
 
 int wq_kstate_open(struct wq_kstate *k, pid_t tid)
 {
@@ -35,8 +68,10 @@ int wq_kstate_open(struct wq_kstate *k, pid_t tid)
 			PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
 		.sample_id_all = 1,
 		.context_switch = 1,
+		.task = 1, /* for PERF_RECORD_EXIT */
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
+		.write_backward = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
@@ -44,39 +79,46 @@ int wq_kstate_open(struct wq_kstate *k, pid_t tid)
 	int err;
 
 	k->fd = -1;
+	k->tid = tid;
+	k->map = NULL;
 	if (test && strcmp(test, "off") == 0)
 		return -EACCES;
 	k->fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
 			     PERF_FLAG_FD_CLOEXEC);
 	if (k->fd < 0) {
-		k->fd = -1;
-		return -errno;
-	}
-	k->size = (size_t)(PAGES + 1) * (size_t)sysconf(_SC_PAGESIZE);
-	k->map = mmap(NULL, k->size, PROT_READ | PROT_WRITE, MAP_SHARED, k->fd,
-		      0);
-	if (k->map == MAP_FAILED) {
 		err = -errno;
-		close(k->fd);
 		k->fd = -1;
 		return err;
 	}
-	return 0;
+	err = map_ring(k);
+	if (err) {
+		close(k->fd);
+		k->fd = -1;
+	}
+	return err;
+}
+
+void wq_kstate_stop(struct wq_kstate *k)
+{
+	if (k->fd < 0)
+		return;
+	ioctl(k->fd, PERF_EVENT_IOC_DISABLE, 0);
+	close(k->fd); /* the mapping keeps the ring */
+	k->fd = -1;
 }
 
 void wq_kstate_close(struct wq_kstate *k)
 {
-	if (k->fd < 0)
-		return;
-	munmap(k->map, k->size);
-	close(k->fd);
-	k->fd = -1;
+	wq_kstate_stop(k);
+	if (k->map)
+		munmap(k->map, k->size);
+	k->map = NULL;
 }
 
 /* Copy out of the data part, which wraps. */
 static void copy(const struct wq_kstate *k, uint64_t at, void *to, size_t len)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = page_size();
 	const uint8_t *data = (const uint8_t *)k->map + page;
 	size_t size = k->size - page;
 	uint8_t *out = to;
@@ -85,57 +127,80 @@ static void copy(const struct wq_kstate *k, uint64_t at, void *to, size_t len)
 		out[i] = data[(at + i) % size];
 }
 
-static bool is_switch(const struct record *r)
+/* The record at @at.  Return: whether it says something about the thread. */
+static bool take(const struct wq_kstate *k, uint64_t at,
+		 const struct perf_event_header *header,
+		 struct wq_switched *out)
 {
-	return r->header.type == PERF_RECORD_SWITCH &&
-	       r->header.size >= sizeof(*r);
+	struct trailer end;
+	struct task task;
+
+	copy(k, at + header->size - sizeof(end), &end, sizeof(end));
+	out->ns = end.time;
+	out->cpu = end.cpu;
+	if (header->type == PERF_RECORD_EXIT &&
+	    header->size >= sizeof(task) + sizeof(end)) {
+		copy(k, at, &task, sizeof(task));
+		out->kind = WQ_SWITCH_EXIT;
+		return task.tid == (uint32_t)k->tid;
+	}
+	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
+		out->kind = WQ_SWITCH_IN;
+	else if (header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
+		out->kind = WQ_SWITCH_PREEMPT;
+	else
+		out->kind = WQ_SWITCH_SLEEP;
+	return header->type == PERF_RECORD_SWITCH;
 }
 
-static void take(const struct record *r, struct wq_switched *out)
+long wq_kstate_read(const struct wq_kstate *k, struct wq_switched **out,
+		    uint64_t *lost)
 {
-	out->ns = r->time;
-	out->cpu = r->cpu;
-	out->in = !(r->header.misc & PERF_RECORD_MISC_SWITCH_OUT);
-	out->preempted = r->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-}
-
-long wq_kstate_read(struct wq_kstate *k, struct wq_switched **out, bool *lost)
-{
-	struct perf_event_mmap_page *meta = k->map;
+	const struct perf_event_mmap_page *meta = k->map;
+	uint64_t head, ever, there, pos = 0;
+	struct perf_event_header header;
 	struct wq_switched *list;
-	uint64_t head, at;
-	size_t most;
-	long n = 0;
+	size_t n = 0;
 
 	*out = NULL;
-	*lost = false;
-	if (k->fd < 0)
+	if (!meta)
 		return 0;
-	ioctl(k->fd, PERF_EVENT_IOC_DISABLE, 0);
 	/* Acquire: the kernel wrote the records before the head. */
 	head = __atomic_load_n(&meta->data_head, __ATOMIC_ACQUIRE);
-	at = meta->data_tail;
-	most = (size_t)((head - at) / sizeof(struct perf_event_header)) + 1;
-	list = calloc(most, sizeof(*list));
+	ever = 0 - head; /* it counts down from 0 */
+	there = k->size - page_size();
+	there = ever < there ? ever : there;
+	list = calloc(there / LEAST_RECORD + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
-	while (at < head) {
-		struct record r = { 0 };
-
-		copy(k, at, &r.header, sizeof(r.header));
-		if (!r.header.size)
+	while (pos + sizeof(header) <= there) {
+		copy(k, head + pos, &header, sizeof(header));
+		/* The oldest may be half overwritten. */
+		if (header.size < LEAST_RECORD || pos + header.size > there)
 			break;
-		copy(k, at, &r,
-		     r.header.size < sizeof(r) ? r.header.size : sizeof(r));
-		at += r.header.size;
-		if (is_switch(&r))
-			take(&r, &list[n++]);
-		*lost = *lost || r.header.type == PERF_RECORD_LOST;
+		n += take(k, head + pos, &header, &list[n]);
+		pos += header.size;
 	}
-	/* A full ring loses the newest, and says so only in the next record. */
-	if (k->size - (head - meta->data_tail) <
-	    2 * sizeof(struct record) + (size_t)sysconf(_SC_PAGESIZE))
-		*lost = true;
+	*lost += (ever - pos) / LEAST_RECORD;
 	*out = list;
-	return n;
+	return (long)n;
+}
+
+enum wq_state wq_state_switched(enum wq_state was, enum wq_switch_kind kind)
+{
+	static const enum wq_state to[] = {
+		[WQ_SWITCH_IN] = WQ_STATE_RUNNING,
+		[WQ_SWITCH_SLEEP] = WQ_STATE_SLEEP,
+		[WQ_SWITCH_PREEMPT] = WQ_STATE_RUNNABLE,
+		[WQ_SWITCH_EXIT] = WQ_STATE_DEAD,
+	};
+
+	if (was == WQ_STATE_DEAD || was == to[kind])
+		return WQ_STATE_NONE;
+	return to[kind];
+}
+
+enum wq_state wq_state_woken(enum wq_state was)
+{
+	return was == WQ_STATE_SLEEP ? WQ_STATE_RUNNABLE : WQ_STATE_NONE;
 }

@@ -12,8 +12,13 @@
  * States come from context-switch records of perf_event_open(2), which a
  * process may read of its own threads where perf_event_paranoid is 2 or less.
  * A thread becomes runnable when we wake it: that time is our stamp of the
- * wake.  Where perf is not allowed the states are left out and a note in the
- * file says so; they are never made up from sums.
+ * wake.  What wakes it otherwise leaves no stamp, and so no time in which it
+ * was runnable.  Where perf is not allowed the states are left out and a note
+ * in the file says so; they are never made up from sums.
+ *
+ * Times in the file are CLOCK_MONOTONIC.  Stamps are turned into it between
+ * the start and the stop of the recording, where both clocks are read side by
+ * side: the rate that wq/clock.h found at first is off by about 1 us a second.
  */
 #ifndef WQ_TRACE_H
 #define WQ_TRACE_H
@@ -26,11 +31,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/*
+ * A job's id is 0 where there is none, and then no arrow leads to it.  An id
+ * may be used again once its job has started.  A queueing that is stamped
+ * later than the start that it led to, as the publisher was held up in
+ * between, is shown at the time of that start.
+ */
 enum wq_event {
 	WQ_EVENT_QUEUE, /* a job was published;           id, a: class */
 	WQ_EVENT_START, /* a job begins on this thread;   id, a: class */
 	WQ_EVENT_END,   /* it ended;                      id */
-	WQ_EVENT_WAKE,  /* this thread woke thread @a (a tid) */
+	WQ_EVENT_WAKE,  /* this thread wakes thread @a (a tid) */
 	WQ_EVENT_MODE,  /* the mode was switched;         a: its index */
 };
 
@@ -43,6 +54,8 @@ struct wq_trace_ring;
 /**
  * wq_trace_new() - with nothing recorded yet, and off
  * @events: a ring holds so many, a power of two from 64 on
+ *
+ * Return: 0, -EINVAL or -ENOMEM.
  */
 int wq_trace_new(size_t events, struct wq_trace **out);
 /** wq_trace_free() - and all rings; their threads must rest */
@@ -55,26 +68,35 @@ void wq_trace_free(struct wq_trace *trace);
  */
 struct wq_trace_ring *wq_trace_ring(struct wq_trace *trace, pid_t tid,
 				    const char *name, bool states);
-/** wq_trace_ring_close() - its thread ends; what it recorded stays */
+/**
+ * wq_trace_ring_close() - its thread ends and must not use it any more
+ *
+ * What it recorded stays until the next start; a ring without is freed at
+ * once.  NULL is allowed.
+ */
 void wq_trace_ring_close(struct wq_trace_ring *ring);
 
 /**
  * wq_trace_start() - begin to record, forgetting what was there
  *
- * Return: 0; a positive number when it records but scheduler states cannot be
- * had, with the reason in @err; a negative errno when it does not record.
+ * Return: 0; 1 when it records but scheduler states cannot be had, with the
+ * reason in @err; -EBUSY when it records already, or is being written.
  */
 int wq_trace_start(struct wq_trace *trace, struct wq_error *err);
+/** wq_trace_stop() - nothing happens when it does not record */
 void wq_trace_stop(struct wq_trace *trace);
 
-/** struct wq_trace_on - the flag that the job path looks at */
+/** wq_trace_recording - how many recorders are on; the job path looks at it */
 extern _Atomic unsigned int wq_trace_recording;
 
+/** wq_trace_add() - what wq_trace_event() does while some recorder is on */
 void wq_trace_add(struct wq_trace_ring *ring, enum wq_event event,
 		  uint64_t stamp, uint64_t id, uint64_t a);
 
-/** wq_trace_event() - the owner of @ring only; free when off
- * @stamp: of wq/clock.h */
+/**
+ * wq_trace_event() - the owner of @ring only; free when off
+ * @stamp: of wq/clock.h, or 0 for now
+ */
 static inline void wq_trace_event(struct wq_trace_ring *ring,
 				  enum wq_event event, uint64_t stamp,
 				  uint64_t id, uint64_t a)
@@ -87,28 +109,43 @@ static inline void wq_trace_event(struct wq_trace_ring *ring,
 		wq_trace_add(ring, event, stamp, id, a);
 }
 
-/** struct wq_trace_names - what numbers are called in the file */
+/**
+ * struct wq_trace_names - what numbers are called in the file
+ * @classes: of jobs; one without a name is called "job"
+ * @mode: may be NULL, and may return NULL
+ */
 struct wq_trace_names {
 	const char *const *classes;
 	size_t nr_classes;
 	const char *(*mode)(unsigned int index);
 };
 
-/** struct wq_trace_written - what the file holds */
+/**
+ * struct wq_trace_written - what the file holds
+ * @flows: jobs of which both queueing and start are there
+ * @states: beginnings of scheduler states
+ * @overwritten, @states_overwritten: older events and context switches that
+ *	the rings had no room for
+ * @no_states: why threads have no states, or NULL; lives until the next start
+ */
 struct wq_trace_written {
 	uint64_t bytes;
 	uint64_t jobs;
 	uint64_t flows;
-	uint64_t states;      /* 0 and @no_states where there are none */
-	uint64_t overwritten; /* events that the rings had no room for */
+	uint64_t states;
+	uint64_t overwritten;
+	uint64_t states_overwritten;
 	const char *no_states;
 };
 
 /**
  * wq_trace_write() - the rings as a Perfetto file; recording must be stopped
- * @path: made anew, mode 0600; removed again when writing fails
+ * @path: made anew, mode 0600; removed again when writing fails, unless it is
+ *	no file but a device or a pipe
+ * @out: only on success
  *
- * Return: 0, -EBUSY while recording, or a negative errno.
+ * Return: 0; -EBUSY while recording or being written; -ENOMEM; what open(2) and
+ * write(2) say.
  */
 int wq_trace_write(struct wq_trace *trace, const char *path,
 		   const struct wq_trace_names *names,

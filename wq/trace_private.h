@@ -1,70 +1,101 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wq/trace_private.h - private: rings of events, and of scheduler states.
+ * wq/trace_private.h - private: rings of events, and what is read from them.
+ *
+ *	rings of events ---.
+ *			    > items, sorted by time > packets > file
+ *	rings of switches -'
  */
 #ifndef WQ_TRACE_PRIVATE_H
 #define WQ_TRACE_PRIVATE_H
 
+#include "wq/kstate.h"
 #include "wq/trace.h"
 
 #include <pthread.h>
 
+/* --- trace.c: the rings --- */
+
+/* The words of an event; the last has the kind in its low byte, and above it
+ * which event of the recording this is, counted from 1. */
 enum { WQ_EV_STAMP, WQ_EV_ID, WQ_EV_A, WQ_EV_KIND, WQ_EV_WORDS };
 
-/** struct wq_kstate - the kernel's records of one thread; closed: @fd is -1 */
-struct wq_kstate {
-	int fd;
-	void *map;
-	size_t size;
+#define WQ_EV_TAG(n) (((uint64_t)(n) + 1) << 8)
+
+/* Both clocks at one moment. */
+struct wq_moment {
+	uint64_t stamp;
+	uint64_t mono; /* CLOCK_MONOTONIC, ns */
 };
-
-/** struct wq_switched - a thread came onto a CPU, or went off it */
-struct wq_switched {
-	uint64_t ns; /* CLOCK_MONOTONIC */
-	uint32_t cpu;
-	bool in;
-	bool preempted; /* off, but still runnable */
-};
-
-/** wq_kstate_open() - record the states of @tid from now on
- * Return: 0 or a negative errno. */
-int wq_kstate_open(struct wq_kstate *k, pid_t tid);
-void wq_kstate_close(struct wq_kstate *k);
-
-/**
- * wq_kstate_read() - what was recorded, oldest first; the caller frees *out
- * @lost: set when the ring was full: what came later is missing
- *
- * Return: how many, or -ENOMEM.
- */
-long wq_kstate_read(struct wq_kstate *k, struct wq_switched **out, bool *lost);
 
 /*
  * How fields are protected:
- * I: set before others can see the ring.  A: atomic.  L: trace->lock.
- * O: the owner's; others read it when it rests or not at all.
+ * I: set before others can see the ring.  L: trace->lock.
+ * W: as L, but while trace->writing is set the writer reads without.
+ * O: the owner writes, and the writer reads; see wq_trace_add().
  */
 struct wq_trace_ring {
 	struct wq_trace *trace;     /* I */
-	struct wq_trace_ring *next; /* I */
+	struct wq_trace_ring *next; /* W */
 	pid_t tid;                  /* I */
 	bool states;                /* I */
 	bool closed;                /* L */
 	char name[32];              /* I */
-	struct wq_kstate kstate;    /* L */
-	_Atomic uint64_t gen;       /* A: of the recording it holds */
-	_Atomic uint64_t head;      /* A: events ever added; owner writes */
-	_Atomic uint64_t word[];    /* A: relaxed; published by @head */
+	struct wq_kstate kstate;    /* W */
+	_Atomic uint64_t gen;       /* O: the recording that it holds */
+	_Atomic uint64_t head;      /* O: events ever added in it */
+	_Atomic uint64_t word[];    /* O: trace->events times WQ_EV_WORDS */
 };
 
+/* @gen is odd while recording; each start and each stop counts it up. */
 struct wq_trace {
-	size_t events;        /* I: a ring; a power of two */
-	_Atomic uint64_t gen; /* A: counts recordings */
+	size_t events;        /* I: slots of a ring; a power of two */
+	_Atomic uint64_t gen; /* written under L, read by owners of rings */
 	pthread_mutex_t lock;
-	struct wq_trace_ring *rings; /* L */
-	bool on;                     /* L */
-	uint64_t stopped;            /* L: stamp */
-	char no_states[160];         /* L: why there are none, or "" */
+	struct wq_trace_ring *rings; /* L: newest first */
+	bool writing;                /* L: no ring goes, no recording starts */
+	struct wq_moment begun, ended; /* W */
+	char no_states[160];           /* W: the first reason, or "" */
 };
+
+/* --- trace_items.c: what the rings hold, in order --- */
+
+struct wq_trace_item {
+	uint64_t ns;
+	uint64_t id, a;  /* as of the event; of a switch @a is the CPU */
+	uint64_t flow;   /* counted from 1, or 0: no arrow */
+	uint32_t order;  /* as found */
+	uint32_t thread; /* whose ring, see wq_trace_items->thread */
+	uint32_t issuer; /* of a start that has an arrow: where it comes from */
+	uint8_t kind;    /* enum wq_event, or wq_switch_kind if @kernel */
+	bool kernel;
+	bool open; /* an end that we put in, as the job still ran */
+};
+
+struct wq_trace_thread {
+	const struct wq_trace_ring *ring;
+	uint64_t end; /* events that were there when it was looked at */
+	struct wq_switched *switched;
+	long nr_switched;
+	enum wq_state state; /* as far as the file is written */
+	uint32_t cpu;
+};
+
+struct wq_trace_items {
+	struct wq_trace_thread *thread; /* oldest ring first */
+	size_t nr_threads;
+	struct wq_trace_item *item;
+	size_t nr;
+	uint64_t flows;
+	uint64_t overwritten, states_overwritten;
+};
+
+/** wq_trace_items() - all of the recording; trace->writing is set
+ * Return: 0 or -ENOMEM; wq_trace_items_free() in either case. */
+int wq_trace_items(struct wq_trace *trace, struct wq_trace_items *items);
+void wq_trace_items_free(struct wq_trace_items *items);
+
+/** wq_trace_ns() - the CLOCK_MONOTONIC time of a stamp of this recording */
+uint64_t wq_trace_ns(const struct wq_trace *trace, uint64_t stamp);
 
 #endif /* WQ_TRACE_PRIVATE_H */
