@@ -72,7 +72,7 @@ static const char usage[] =
 	"  --pin           issuer i on CPU i\n"
 	"  --cpus LIST     CPUs of the pools, as 0-3,8\n"
 	"  --topology FILE a made-up topology; see wq/topo.h\n"
-	"  --prio PRIO     of the workers: nice:N or fifo:N\n"
+	"  --prio PRIO     of the workers: nice:N, fifo:N or slice:US\n"
 	"  --spin-us N     idle workers spin so long (0: they sleep at once)\n"
 	"  --handoff-us N  local-first spreads beyond this (0: measured)\n"
 	"  --hist-mb N     bound of all histograms in MiB (64)\n"

@@ -38,7 +38,6 @@ static double queue_on_ns[MAX_ROUNDS], queue_off_ns[MAX_ROUNDS];
 static double queue_lock_ns[MAX_ROUNDS];
 static double run_on_ns[MAX_ROUNDS], run_off_ns[MAX_ROUNDS];
 static double run_lock_ns[MAX_ROUNDS];
-static double stamps_ns[MAX_ROUNDS], lock_ns[MAX_ROUNDS];
 static struct json json;
 
 static _Noreturn void die(const char *what)
@@ -123,9 +122,53 @@ static void line(const char *name, const double *samples, unsigned int rounds,
 {
 	struct stats s = stats_of(samples, rounds);
 
-	printf("%s %.1f %s min %.1f max %.1f\n", name, s.median, unit, s.min,
-	       s.max);
+	printf("wq.%s %.1f %s\nwq.%s.min %.1f %s\nwq.%s.max %.1f %s\n", name,
+	       s.median, unit, name, s.min, unit, name, s.max, unit);
 	stats_json(&json, name, samples, rounds);
+}
+
+/* On the calling thread: the whole job path without another CPU's cache. */
+static double pass_inline(struct rig *rig)
+{
+	double began = stats_now();
+
+	for (size_t i = 0; i < ITEMS; i++)
+		wq_queue(rig->wq, &rig->item[i]);
+	return (stats_now() - began) * 1e9 / ITEMS;
+}
+
+static void set_inline(struct rig *rig)
+{
+	struct wq_mode mode = { .binding = WQ_INLINE };
+	struct wq_error why;
+
+	if (wq_pools_switch(rig->pools, mode, NULL, &why) < 0)
+		die(why.text);
+}
+
+static void measure_stamps(unsigned int rounds)
+{
+	static double on[MAX_ROUNDS], off[MAX_ROUNDS], more[MAX_ROUNDS];
+
+	open_rig(&plain, false, false);
+	open_rig(&bare, true, false);
+	set_inline(&plain);
+	set_inline(&bare);
+	pass_inline(&plain);
+	pass_inline(&bare);
+	for (unsigned int r = 0; r < rounds; r++) {
+		on[r] = pass_inline(&plain);
+		off[r] = pass_inline(&bare);
+		more[r] = on[r] - off[r];
+	}
+	/* t1 and t2 by the queuer; t5, t6 and t7 by the worker; t3 and t4 only
+	 * where a worker is woken. */
+	printf("wq.stamps 5 stamps\n");
+	line("job-inline", on, rounds, "ns");
+	line("job-inline-no-stamps", off, rounds, "ns");
+	line("stamps-on-minus-off", more, rounds, "ns");
+	close_rig(&plain);
+	close_rig(&bare);
 }
 
 static void measure_path(unsigned int rounds)
@@ -142,26 +185,16 @@ static void measure_path(unsigned int rounds)
 		pass(&plain, &queue_on_ns[r], &run_on_ns[r]);
 		pass(&bare, &queue_off_ns[r], &run_off_ns[r]);
 		pass(&locked, &queue_lock_ns[r], &run_lock_ns[r]);
-		stamps_ns[r] = queue_on_ns[r] + run_on_ns[r] - queue_off_ns[r] -
-			       run_off_ns[r];
-		lock_ns[r] = queue_lock_ns[r] + run_lock_ns[r] -
-			     queue_on_ns[r] - run_on_ns[r];
 	}
 	close_rig(&plain);
 	close_rig(&bare);
 	close_rig(&locked);
-	printf("# clock %s, %.1f MHz\n", wq_clock_name(),
-	       (double)wq_clock.hz / 1e6);
-	line("wq-queue-no-wake", queue_on_ns, rounds, "ns");
-	line("wq-queue-no-wake-no-stamps", queue_off_ns, rounds, "ns");
-	line("wq-run-empty-job", run_on_ns, rounds, "ns");
-	line("wq-run-empty-job-no-stamps", run_off_ns, rounds, "ns");
-	/* t1 and t2 by the queuer; t5, t6 and t7 by the worker. */
-	printf("wq-stamps-per-job 5 stamps (7 with a wake: t3, t4)\n");
-	line("wq-stamps-on-minus-off", stamps_ns, rounds, "ns");
-	line("wq-queue-exclusive-lock", queue_lock_ns, rounds, "ns");
-	line("wq-run-exclusive-lock", run_lock_ns, rounds, "ns");
-	line("wq-exclusive-lock-minus-none", lock_ns, rounds, "ns");
+	line("queue-no-wake", queue_on_ns, rounds, "ns");
+	line("queue-no-wake-no-stamps", queue_off_ns, rounds, "ns");
+	line("queue-no-wake-exclusive-lock", queue_lock_ns, rounds, "ns");
+	line("run-on-other-cpu", run_on_ns, rounds, "ns");
+	line("run-on-other-cpu-no-stamps", run_off_ns, rounds, "ns");
+	line("run-on-other-cpu-exclusive-lock", run_lock_ns, rounds, "ns");
 }
 
 /* As many issuers as CPUs, each keeping its CPU's queue full: jobs a second,
@@ -234,9 +267,9 @@ static void measure_lock(unsigned int rounds)
 		with[r] = jobs_per_second(&locked) / 1e6;
 		ratio[r] = with[r] / without[r];
 	}
-	line("wq-jobs-all-cpus", without, rounds, "M/s");
-	line("wq-jobs-all-cpus-exclusive-lock", with, rounds, "M/s");
-	line("wq-jobs-exclusive-lock-ratio", ratio, rounds, "x");
+	line("jobs-all-cpus", without, rounds, "M/s");
+	line("jobs-all-cpus-exclusive-lock", with, rounds, "M/s");
+	line("jobs-exclusive-lock-ratio", ratio, rounds, "x");
 	close_rig(&plain);
 	close_rig(&locked);
 }
@@ -251,8 +284,9 @@ static int by_value(const void *a, const void *b)
 static void quantiles(const char *name, double *us, unsigned int n)
 {
 	qsort(us, n, sizeof(*us), by_value);
-	printf("%s-p50 %.1f us\n%s-p99 %.1f us\n%s-max %.1f us\n", name,
-	       us[n / 2], name, us[(size_t)n * 99 / 100], name, us[n - 1]);
+	printf("wq.%s.p50 %.1f us\nwq.%s.p99 %.1f us\nwq.%s.max %.1f us\n",
+	       name, us[n / 2], name, us[(size_t)n * 99 / 100], name,
+	       us[n - 1]);
 }
 
 /* Switches in a row while every CPU has more jobs than it can do. */
@@ -289,13 +323,13 @@ static void measure_switches(unsigned int n)
 	}
 	load_stop(run, &result);
 	close_rig(&plain);
-	printf("wq-switches %u switches\n", n);
-	printf("wq-switch-jobs %llu jobs\n", (unsigned long long)result.done);
-	printf("wq-switch-jobs-moved %llu jobs\n", (unsigned long long)moved);
-	printf("wq-switch-jobs-lost %lld jobs\n",
+	printf("wq.switches %u switches\n", n);
+	printf("wq.switch-jobs %llu jobs\n", (unsigned long long)result.done);
+	printf("wq.switch-jobs-moved %llu jobs\n", (unsigned long long)moved);
+	printf("wq.switch-jobs-lost %lld jobs\n",
 	       (long long)(result.queued - result.done));
-	quantiles("wq-switch-drain", drain, n);
-	quantiles("wq-switch-pause", pause, n);
+	quantiles("switch-drain", drain, n);
+	quantiles("switch-pause", pause, n);
 	free(drain);
 	free(pause);
 }
@@ -334,6 +368,9 @@ int main(int argc, char **argv)
 	}
 	load_calibrate();
 	json_object(&json, NULL);
+	printf("# clock %s, %.1f MHz\n", wq_clock_name(),
+	       (double)wq_clock.hz / 1e6);
+	measure_stamps((unsigned int)rounds);
 	measure_path((unsigned int)rounds);
 	measure_lock((unsigned int)(rounds < 15 ? rounds : 15));
 	measure_switches((unsigned int)switches);
@@ -344,5 +381,10 @@ int main(int argc, char **argv)
 		json_free(&json);
 	if (err)
 		fprintf(stderr, "bench-wq: %s: %s\n", path, strerror(-err));
+	if (fflush(stdout)) {
+		fprintf(stderr, "bench-wq: standard output: %s\n",
+			strerror(errno));
+		err = -EIO;
+	}
 	return err ? 1 : 0;
 }

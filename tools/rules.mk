@@ -66,6 +66,7 @@ bench-build: all
 
 bench-dispatch:
 	@sh tools/deps.sh build bench
-	@$(MAKE) $(B)/bench-dispatch
+	@$(MAKE) $(B)/bench-dispatch $(B)/bench-wq
 	@mkdir -p build/bench
 	@$(B)/bench-dispatch --json build/bench/dispatch.json
+	@$(B)/bench-wq --json build/bench/wq.json
