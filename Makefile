@@ -2,8 +2,8 @@
 # verityd - one make for everything; each folder adds its part in rules.mk.
 #
 #   make             programs and libraries, into build/none/
-#   make demo        seal, damage and check a file before your eyes
-#   make test        all tests: here, and the hash code as emulated ARM64
+#   make demo        seal, damage and check a file before your eyes; flip pools
+#   make test        all tests: here, and hash code and pools as emulated ARM64
 #   make check       the tests here only, with what is already installed
 #   make fuzz        the parsers, each for FUZZ_SECONDS; goes on from last time
 #   make soak        seal, killed SOAK_KILLS times at random; a few minutes
@@ -13,7 +13,8 @@
 #   make bench-hash  the hash kernels alone; JSON into build/bench/
 #   make bench-build digest and tree building beside other programs
 #   make bench-dispatch
-#                    how soon jobs start, beside other thread pools
+#                    how soon jobs start, beside other thread pools, and what
+#                    the job path costs
 #   make install     into $(DESTDIR)$(PREFIX); make uninstall takes it away
 #   make deps        install what is missing (Debian); DEPS="build test bench
 #                    arm64 lint fuzz" says for what, DRYRUN=1 only shows it
@@ -26,7 +27,7 @@
 #   SAN=asan         address and undefined-behaviour sanitizers, build/asan/
 #   SAN=tsan         thread sanitizer, build/tsan/
 #   ARCH=arm64       cross-build with $(CROSS_COMPILE)gcc, build/arm64/; check
-#                    then runs the merkle tests under $(EMULATOR)
+#                    then runs the merkle and wq tests under $(EMULATOR)
 #   WERROR=1         warnings are errors
 #   V=1              show the commands
 #   VERITY_CPU=...   CPU features that tests and benchmarks must do without

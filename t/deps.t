@@ -35,7 +35,7 @@ fake dpkg       'case $1 in
 esac'
 
 for pkg in gcc make pkg-config libc6-dev libssl-dev fsverity cryptsetup-bin \
-	openssl perl curl strace jq util-linux e2fsprogs procps mandoc clang \
+	openssl perl curl strace jq util-linux e2fsprogs procps mandoc protobuf-compiler clang \
 	clang-format clang-tidy cppcheck shellcheck gcc-aarch64-linux-gnu \
 	qemu-user-static g++ libglib2.0-dev libuv1-dev libtbb-dev; do
 	echo "installed $pkg:amd64"

@@ -64,33 +64,45 @@ static void run_strict(struct wq_work *work)
 	atomic_store(&item->waiting, 0);
 }
 
+/* Return: how many still wait. */
+static unsigned int issue_plain(struct issuer *own)
+{
+	unsigned int busy = 0;
+
+	for (size_t i = 0; i < OWN; i++) {
+		struct item *item = &own->item[i];
+
+		if (atomic_load(&item->waiting)) {
+			busy++;
+			continue;
+		}
+		atomic_store(&item->waiting, 1);
+		own->queued += wq_queue(plain, &item->work) == 1;
+	}
+	return busy;
+}
+
+static void issue_ordered(struct issuer *own)
+{
+	for (size_t i = 0; i < OWN; i += 16) {
+		struct item *item = &own->strict[i];
+
+		if (atomic_load(&item->waiting) || wq_work_busy(&item->work))
+			continue;
+		atomic_store(&item->waiting, 1);
+		item->number = own->strictly + 1;
+		own->strictly += wq_queue(ordered, &item->work) == 1;
+	}
+}
+
 static void *issue(void *arg)
 {
 	struct issuer *own = arg;
 
 	while (!atomic_load(&stop)) {
-		unsigned int busy = 0;
+		unsigned int busy = issue_plain(own);
 
-		for (size_t i = 0; i < OWN; i++) {
-			struct item *item = &own->item[i];
-
-			if (atomic_load(&item->waiting)) {
-				busy++;
-				continue;
-			}
-			atomic_store(&item->waiting, 1);
-			own->queued += wq_queue(plain, &item->work) == 1;
-		}
-		for (size_t i = 0; i < OWN; i += 16) {
-			struct item *item = &own->strict[i];
-
-			if (atomic_load(&item->waiting) ||
-			    wq_work_busy(&item->work))
-				continue;
-			atomic_store(&item->waiting, 1);
-			item->number = own->strictly + 1;
-			own->strictly += wq_queue(ordered, &item->work) == 1;
-		}
+		issue_ordered(own);
 		if (busy > OWN / 2)
 			wq_help_sleep(1);
 	}
@@ -199,7 +211,7 @@ static void test_ten_thousand(void)
 	unsigned int n = wq_help_scale(10000), epochs_ok = 0;
 	pthread_t thread[ISSUERS];
 	struct wq_job worst[WQ_WORST];
-	struct wq_switch cost;
+	struct wq_switch cost = { .epoch = 0 };
 	struct wq_error why;
 	size_t jobs;
 

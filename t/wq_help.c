@@ -63,7 +63,8 @@ unsigned int wq_help_scale(unsigned int n)
 #endif
 	if (wq_help_emulated())
 		part = 20;
-	return n / part ? n / part : 1;
+	n /= part;
+	return n ? n : 1;
 }
 
 struct wq_mode wq_help_mode(const char *name)

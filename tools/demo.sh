@@ -63,3 +63,6 @@ show 'verityctl seal --quiet tree'
 refused 3 "verityctl check --pin $pin tree"
 
 printf '\nThat is all.  verityctl --help tells the rest.\n'
+
+say 'The worker pools: jobs of 10 us, and the mode flipped under them.'
+show 'bench-pools --seconds 0.3 --rounds 2 --mode bound --mode unbound --worst 2'

@@ -14,7 +14,7 @@ packages() {
 	case $1 in
 	build) echo gcc make pkg-config libc6-dev libssl-dev ;;
 	test)  echo fsverity cryptsetup-bin openssl perl curl strace jq \
-		mandoc util-linux e2fsprogs procps ;;
+		mandoc util-linux e2fsprogs procps protobuf-compiler ;;
 	bench) echo fsverity cryptsetup-bin util-linux g++ libglib2.0-dev \
 		libuv1-dev libtbb-dev ;;
 	arm64) [ "$native" = arm64 ] || echo gcc-aarch64-linux-gnu \
@@ -30,7 +30,7 @@ commands() {
 	case $1 in
 	build) echo cc make pkg-config ;;
 	test)  echo fsverity veritysetup openssl prove curl strace jq setpriv \
-		mkfs.ext4 mandoc ps ;;
+		mkfs.ext4 mandoc ps protoc ;;
 	bench) echo fsverity veritysetup taskset c++ ;;
 	arm64) [ "$native" = arm64 ] ||
 		echo aarch64-linux-gnu-gcc qemu-aarch64-static ;;

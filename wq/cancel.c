@@ -29,7 +29,7 @@ static bool from_slot(struct wq_work *work)
 /* Of an overflow list, or of those an inline job left for later.  The others
  * go to the home's overflow list, with a wake as if just queued. */
 static bool from_list(struct wq_pools *pools, struct wq_list *list,
-		      struct wq_work *work)
+		      const struct wq_work *work)
 {
 	struct wq_work *item = wq_list_take(list);
 	bool found = false;
@@ -50,7 +50,7 @@ static bool from_list(struct wq_pools *pools, struct wq_list *list,
 }
 
 /* Return: the gate whose inbox @list is, or NULL. */
-static struct wq_gate *gate_of(struct wq *wq, struct wq_list *list)
+static struct wq_gate *gate_of(struct wq *wq, const struct wq_list *list)
 {
 	for (size_t i = 0; i < wq->nr_gates; i++)
 		if (&wq->gate[i].inbox == list)

@@ -86,7 +86,7 @@ static bool old_gone(void *arg)
 	return none_left(wq, atomic_load(&wq->colour) ^ 1);
 }
 
-static bool own_item(struct wq *wq)
+static bool own_item(const struct wq *wq)
 {
 	struct wq_worker *self = wq_running;
 

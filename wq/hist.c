@@ -179,8 +179,8 @@ static double root(double x)
 {
 	double r = x > 1 ? x : 1;
 
-	for (double next = (r + x / r) / 2; next < r; next = (r + x / r) / 2)
-		r = next;
+	while ((r + x / r) / 2 < r)
+		r = (r + x / r) / 2;
 	return r;
 }
 

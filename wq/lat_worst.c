@@ -49,7 +49,7 @@ void wq_worst_note(struct wq_lat_writer *w, const struct wq_job *job,
 /* Return: whether the entry holds a job of this generation. */
 static bool read_entry(struct wq_worst *entry, uint64_t gen, struct wq_job *job)
 {
-	uint64_t word[WQ_JOB_WORDS], seq, has;
+	uint64_t word[WQ_JOB_WORDS] = { 0 }, seq, has;
 
 	do {
 		seq = atomic_load_explicit(&entry->seq, memory_order_acquire);

@@ -12,7 +12,7 @@ void wq_stats(struct wq *wq, struct wq_stats *out)
 	uint64_t ticks = 0;
 
 	memset(out, 0, sizeof(*out));
-	strcpy(out->name, wq->name);
+	memcpy(out->name, wq->name, sizeof(out->name));
 	/* Done before queued, so that @infl is never negative. */
 	for (size_t i = 0; i < wq->pools->nr; i++) {
 		struct wq_shard *shard = &wq->shard[i];

@@ -320,7 +320,7 @@ extern __thread struct wq_worker *wq_running;      /* whose item runs here */
 void wq_self_set(struct wq_worker *worker);
 struct wq_worker *wq_issuer(struct wq_pools *pools); /* NULL: no memory */
 int wq_self_init(struct wq_pools *pools);
-void wq_self_exit(struct wq_pools *pools);
+void wq_self_exit(const struct wq_pools *pools);
 
 /* worker.c */
 struct wq_worker *wq_worker_alloc(struct wq_pools *pools);

@@ -133,7 +133,7 @@ static bool set_pending(struct wq_work *work)
 }
 
 /* May this thread queue on a workqueue that drains? */
-static bool chained(struct wq *wq)
+static bool chained(const struct wq *wq)
 {
 	struct wq_worker *self = wq_running;
 

@@ -31,21 +31,19 @@ static struct wq_slot *reserve(struct wq_ring *ring, uint64_t *pos)
 		/* Acquire: the consumer is done with the slot. */
 		uint64_t seq =
 			atomic_load_explicit(&slot->seq, memory_order_acquire);
+		int64_t ahead = (int64_t)(seq - tail);
 
-		if (seq == tail) {
-			if (atomic_compare_exchange_weak_explicit(
-				    &ring->tail, &tail, tail + 1,
-				    memory_order_relaxed,
-				    memory_order_relaxed)) {
-				*pos = tail;
-				return slot;
-			}
-		} else if ((int64_t)(seq - tail) < 0) {
-			return NULL;
-		} else {
-			tail = atomic_load_explicit(&ring->tail,
-						    memory_order_relaxed);
+		/* A failed exchange sets the tail anew. */
+		if (!ahead &&
+		    atomic_compare_exchange_weak_explicit(
+			    &ring->tail, &tail, tail + 1, memory_order_relaxed,
+			    memory_order_relaxed)) {
+			*pos = tail;
+			return slot;
 		}
+		if (ahead < 0)
+			return NULL;
+		tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 	}
 }
 
@@ -79,21 +77,18 @@ static struct wq_slot *claim(struct wq_ring *ring, uint64_t *pos)
 		/* Acquire: what was written to the job before it was pushed. */
 		uint64_t seq =
 			atomic_load_explicit(&slot->seq, memory_order_acquire);
+		int64_t ahead = (int64_t)(seq - (head + 1));
 
-		if (seq == head + 1) {
-			if (atomic_compare_exchange_weak_explicit(
-				    &ring->head, &head, head + 1,
-				    memory_order_relaxed,
-				    memory_order_relaxed)) {
-				*pos = head;
-				return slot;
-			}
-		} else if ((int64_t)(seq - (head + 1)) < 0) {
-			return NULL;
-		} else {
-			head = atomic_load_explicit(&ring->head,
-						    memory_order_relaxed);
+		if (!ahead &&
+		    atomic_compare_exchange_weak_explicit(
+			    &ring->head, &head, head + 1, memory_order_relaxed,
+			    memory_order_relaxed)) {
+			*pos = head;
+			return slot;
 		}
+		if (ahead < 0)
+			return NULL;
+		head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 	}
 }
 

@@ -76,7 +76,7 @@ int wq_self_init(struct wq_pools *pools)
 	return err;
 }
 
-void wq_self_exit(struct wq_pools *pools)
+void wq_self_exit(const struct wq_pools *pools)
 {
 	pthread_mutex_lock(&live_lock);
 	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)

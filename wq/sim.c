@@ -17,7 +17,6 @@ struct cpu {
 	uint64_t begun;        /* when it begins here: after the wake */
 	uint64_t since;        /* progress is counted up to here */
 	size_t head, nr;       /* of the queue, a ring of all jobs' size */
-	size_t *queue;
 	uint64_t balanced;
 };
 
@@ -30,6 +29,7 @@ struct world {
 	size_t nr, arrived, done;
 	uint64_t now;
 	struct cpu *cpu;
+	size_t *queues; /* one after the other */
 	struct wq_place_cpu *view;
 	struct wq_sim_result *out;
 };
@@ -37,6 +37,14 @@ struct world {
 static size_t nr_cpus(const struct world *w)
 {
 	return w->sim->topo->nr;
+}
+
+/* The place of the @k-th job that waits at @c. */
+static size_t *place_in(const struct world *w, const struct cpu *c, size_t k)
+{
+	size_t first = (size_t)(c - w->cpu) * w->nr;
+
+	return &w->queues[first + (c->head + k) % w->nr];
 }
 
 /* How long is @job thought to take on a CPU of capacity 1024? */
@@ -73,10 +81,9 @@ static void look(const struct world *w, struct wq_place_view *view)
 		v->running_left_ns = thought_left(w, c);
 		v->balanced_ns = c->balanced;
 		if (c->nr)
-			v->head_wait_ns = w->now - w->came[c->queue[c->head]];
+			v->head_wait_ns = w->now - w->came[*place_in(w, c, 0)];
 		for (size_t k = 0; k < c->nr; k++)
-			v->backlog_ns +=
-				thought(w, c->queue[(c->head + k) % w->nr]);
+			v->backlog_ns += thought(w, *place_in(w, c, k));
 	}
 	view->topo = w->sim->topo;
 	view->cpu = w->view;
@@ -101,7 +108,7 @@ static void start(struct world *w, size_t i, size_t job)
 
 static size_t pop(struct world *w, struct cpu *c)
 {
-	size_t job = c->queue[c->head];
+	size_t job = *place_in(w, c, 0);
 
 	c->head = (c->head + 1) % w->nr;
 	c->nr--;
@@ -117,7 +124,7 @@ static void enqueue(struct world *w, size_t i, size_t job)
 		start(w, i, job);
 		return;
 	}
-	c->queue[(c->head + c->nr++) % w->nr] = job;
+	*place_in(w, c, c->nr++) = job;
 }
 
 static void arrive(struct world *w)
@@ -281,14 +288,15 @@ static void run(struct world *w)
 static int build(struct world *w)
 {
 	const struct wq_sim *sim = w->sim;
-	bool good = true;
 
 	w->left = calloc(w->nr, sizeof(*w->left));
 	w->came = calloc(w->nr, sizeof(*w->came));
 	w->started = calloc(w->nr, sizeof(*w->started));
 	w->cpu = calloc(sim->topo->nr, sizeof(*w->cpu));
 	w->view = calloc(sim->topo->nr, sizeof(*w->view));
-	if (!w->left || !w->came || !w->started || !w->cpu || !w->view)
+	w->queues = calloc(sim->topo->nr * w->nr, sizeof(*w->queues));
+	if (!w->left || !w->came || !w->started || !w->cpu || !w->view ||
+	    !w->queues)
 		return -ENOMEM;
 	for (size_t i = 0; i < sim->topo->nr; i++) {
 		unsigned int lost =
@@ -298,12 +306,10 @@ static int build(struct world *w)
 			sim->topo->cpu[i].capacity * (1000 - lost) / 1000;
 		w->cpu[i].capacity += !w->cpu[i].capacity;
 		w->cpu[i].running = NONE;
-		w->cpu[i].queue = calloc(w->nr, sizeof(*w->cpu[i].queue));
-		good = good && w->cpu[i].queue;
 	}
 	for (size_t k = 0; k < w->nr; k++)
 		w->left[k] = w->job[k].work_ns;
-	return good ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int check(const struct wq_sim *sim, const struct wq_sim_job *jobs,
@@ -333,8 +339,7 @@ int wq_sim_run(const struct wq_sim *sim, struct wq_sim_job *jobs, size_t nr,
 	err = build(&w);
 	if (!err)
 		run(&w);
-	for (size_t i = 0; w.cpu && i < sim->topo->nr; i++)
-		free(w.cpu[i].queue);
+	free(w.queues);
 	free(w.left);
 	free(w.came);
 	free(w.started);

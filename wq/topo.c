@@ -119,7 +119,7 @@ static int shard_of(int rank, int cores, int shards)
 /* @rank of each CPU becomes the number of its shard within its cache. */
 static void shard_cache(const struct wq_topo *topo, int cache, int *rank)
 {
-	int cores = 0, shards;
+	int cores = 1, shards;
 
 	for (size_t i = 0; i < topo->nr; i++)
 		if (topo->cpu[i].cache == cache && rank[i] >= cores)
@@ -134,7 +134,7 @@ static void divide_shards(struct wq_topo *topo)
 {
 	const int *cache = topo->pod[WQ_SCOPE_CACHE];
 	int *pod = topo->pod[WQ_SCOPE_CACHE_SHARD];
-	int local[WQ_CPUS];
+	int local[WQ_CPUS] = { 0 };
 	int seen = -1;
 
 	for (size_t i = 0; i < topo->nr; i++)
@@ -194,18 +194,18 @@ int wq_scope_known(const struct wq_topo *topo, enum wq_scope scope,
 		topo->has_numa, true
 	};
 	char can[80] = "";
+	size_t used = 0;
 
 	if ((unsigned int)scope >= WQ_SCOPES)
 		return wq_fail(err, EINVAL, "scope %d does not exist",
 			       (int)scope);
 	if (have[scope])
 		return 0;
-	for (int s = 0; s < WQ_SCOPES; s++) {
-		if (!have[s])
-			continue;
-		strcat(can, *can ? ", " : "");
-		strcat(can, scope_names[s]);
-	}
+	for (int s = 0; s < WQ_SCOPES; s++)
+		if (have[s])
+			used += (size_t)snprintf(can + used, sizeof(can) - used,
+						 used ? ", %s" : "%s",
+						 scope_names[s]);
 	return wq_fail(err, ENODEV,
 		       "scope %s was asked for; this machine does not tell "
 		       "which CPUs that is; possible are %s",
@@ -231,7 +231,7 @@ void wq_cpulist_format(const cpu_set_t *set, char *buf, size_t size)
 		used += (size_t)n;
 		if (used >= size) {
 			if (size > 3)
-				strcpy(buf + size - 4, "...");
+				memcpy(buf + size - 4, "...", 4);
 			return;
 		}
 		i = last;

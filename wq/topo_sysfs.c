@@ -201,9 +201,11 @@ int wq_topo_read(const char *sysfs, const cpu_set_t *only, struct wq_topo **out,
 	struct source src = { .sysfs = sysfs, .err = err };
 	struct wq_topo *topo;
 	cpu_set_t cpus;
-	int code = online(&src, only, &cpus);
 	size_t n = 0;
+	int code;
 
+	CPU_ZERO(&cpus);
+	code = online(&src, only, &cpus);
 	if (code)
 		return code;
 	topo = wq_topo_alloc((size_t)CPU_COUNT(&cpus));
