@@ -336,6 +336,9 @@ static void test_config(void)
 
 	CPU_ZERO(&set);
 	CPU_SET(1000, &set);
+	is_uint(wq_capacity_left(1024, 30, 120), 768,
+		"a CPU that lost a quarter of its time has three left");
+	is_uint(wq_capacity_left(400, 120, 120), 1, "and never none");
 	cpus.cpus = &set;
 	refused(&cpus, -EINVAL, "CPUs 1000 were asked for; this process may");
 	refused(&ring, -EINVAL, "a ring of 3 jobs was asked for; a power of");
@@ -437,7 +440,7 @@ static void test_misfit(void)
 
 int main(void)
 {
-	plan(12 + 3 + 4 + 6 + 4 + 6 + 4 + 2);
+	plan(12 + 3 + 4 + 6 + 4 + 8 + 4 + 2);
 	test_rules("bound");
 	test_rules("unbound");
 	test_rules("local-first");

@@ -78,10 +78,11 @@ struct wq_home {
 	_Atomic bool lost;                       /* A: a hint */
 	_Atomic uint64_t overflowed;             /* A: counter */
 	_Atomic uint64_t wakes;                  /* A: counter */
-	_Atomic uint32_t helpers; /* A: woken to steal from here */
-	uint64_t stall_head;      /* O: the watch's */
-	uint64_t stall_since;     /* O: the watch's, ns */
-	uint64_t stall_said;      /* O: the watch's */
+	_Atomic uint32_t helpers;       /* A: woken to steal from here */
+	uint64_t stall_head;            /* O: the watch's */
+	uint64_t stall_since;           /* O: the watch's, ns */
+	uint64_t stall_said;            /* O: the watch's */
+	uint64_t stat_lost, stat_total; /* O: the watch's, clock ticks */
 };
 
 #define WQ_CALLS 256
@@ -405,6 +406,11 @@ bool wq_spare_wait(struct wq_worker *worker);
 int wq_watch_start(struct wq_pools *pools, struct wq_error *err);
 void wq_watch_stop(struct wq_pools *pools);
 void wq_watch_poke(struct wq_pools *pools);
+
+/* lost.c */
+void wq_look_at_lost(struct wq_pools *pools);
+unsigned int wq_capacity_left(unsigned int capacity, uint64_t lost,
+			      uint64_t total);
 
 /* calibrate.c */
 int wq_calibrate(const cpu_set_t *cpus, uint64_t *ns, struct wq_error *err);

@@ -107,6 +107,10 @@ static int find_topo(struct wq_pools *pools, struct wq_error *err)
 	const struct wq_topo *topo = pools->config.topo;
 	int code;
 
+	if (topo && pools->config.cpus)
+		return wq_fail(err, EINVAL,
+			       "a topology and a list of CPUs were asked for; "
+			       "one of them is possible");
 	code = choose_cpus(&pools->config, &pools->cpus, err);
 	if (code)
 		return code;

@@ -138,6 +138,27 @@ static bool wake_pod(struct wq_pools *pools, struct wq_plan *plan,
 	}
 }
 
+/* Choose the worker of @other, telling it to help at @home first, so that it
+ * knows however soon it wakes.  Return: whether it is ours to wake. */
+static bool call_help(struct wq_pod *pod, struct wq_home *other,
+		      struct wq_home *home)
+{
+	struct wq_worker *worker = atomic_load(&other->primary);
+	struct wq_home *word;
+
+	/* Whoever takes the word away counts down. */
+	atomic_fetch_add(&home->helpers, 1);
+	word = atomic_exchange(&worker->help, home);
+	if (word)
+		atomic_fetch_sub(&word->helpers, 1);
+	if (clear_idle(pod, other->index))
+		return true;
+	word = atomic_exchange(&worker->help, NULL);
+	if (word)
+		atomic_fetch_sub(&word->helpers, 1);
+	return false;
+}
+
 /*
  * Local-first: the CPU's own worker, or, when what waits there takes longer
  * than a hand-off, one of another CPU to help, nearest first.
@@ -158,15 +179,12 @@ static bool wake_local(struct wq_pools *pools, struct wq_plan *plan,
 		if (!any_idle(pools, pod))
 			continue;
 		atomic_fetch_add(&pod->waking, 1);
-		if (!clear_idle(pod, other->index)) {
-			atomic_fetch_sub(&pod->waking, 1);
-			wake_pod(pools, plan, pod, 0);
-			continue;
+		if (call_help(pod, other, home)) {
+			rouse(pools, other, id);
+			return true;
 		}
-		atomic_fetch_add(&home->helpers, 1);
-		atomic_store(&atomic_load(&other->primary)->help, home);
-		rouse(pools, other, id);
-		return true;
+		atomic_fetch_sub(&pod->waking, 1);
+		wake_pod(pools, plan, pod, 0);
 	}
 	return false;
 }

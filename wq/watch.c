@@ -217,6 +217,8 @@ static void *run(void *arg)
 
 		if (now - cpus_at >= SECOND) {
 			look_at_cpus(pools);
+			if (pools->unequal)
+				wq_look_at_lost(pools);
 			cpus_at = now;
 		}
 		idle = look(pools, now) ? 0 : idle + 1;

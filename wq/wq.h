@@ -90,7 +90,7 @@ void wq_work_init(struct wq_work *work, void (*fn)(struct wq_work *work),
 /**
  * struct wq_config - zero it, then set what should not have its default
  * @topo: NULL: sysfs.  Kept, not owned.  All its CPUs must be usable
- * @cpus: CPUs to use; NULL: all that the calling thread may
+ * @cpus: CPUs to use; NULL: all that the calling thread may; not with @topo
  * @mode: to begin with; zero is inline
  * @prio: of the workers
  * @no_stamps: record no latencies; wq_pools_lat() is then NULL
