@@ -37,12 +37,33 @@ void wq_plan_free(struct wq_plan *plan)
 {
 	if (!plan)
 		return;
-	for (size_t i = 0; plan->pod && i < plan->nr_pods; i++)
-		free(plan->pod[i].home);
 	free(plan->pod);
 	free(plan->of);
+	free(plan->homes);
 	free(plan->idle);
 	free(plan);
+}
+
+/* Give each pod its share of plan->homes, and fill it. */
+static void divide(struct wq_pools *pools, struct wq_plan *plan,
+		   struct wq_mode mode)
+{
+	uint16_t *next = plan->homes;
+
+	for (size_t i = 0; i < pools->nr; i++)
+		plan->pod[pod_of(pools, mode, i)].nr_homes++;
+	for (size_t p = 0; p < plan->nr_pods; p++) {
+		plan->pod[p].home = next;
+		next += plan->pod[p].nr_homes;
+		plan->pod[p].nr_homes = 0;
+	}
+	for (size_t i = 0; i < pools->nr; i++) {
+		struct wq_pod *pod = &plan->pod[pod_of(pools, mode, i)];
+
+		pod->home[pod->nr_homes++] = (uint16_t)i;
+		CPU_SET(pools->home[i].cpu, &pod->cpus);
+		plan->of[i] = pod;
+	}
 }
 
 static int fill(struct wq_pools *pools, struct wq_plan *plan,
@@ -52,22 +73,12 @@ static int fill(struct wq_pools *pools, struct wq_plan *plan,
 
 	plan->pod = aligned_alloc(WQ_LINE, bytes);
 	plan->of = calloc(pools->nr, sizeof(struct wq_pod *));
+	plan->homes = calloc(pools->nr, sizeof(*plan->homes));
 	plan->idle = calloc(pools->nr, sizeof(*plan->idle));
-	if (plan->pod)
-		memset(plan->pod, 0, bytes);
-	if (!plan->pod || !plan->of || !plan->idle)
+	if (!plan->pod || !plan->of || !plan->homes || !plan->idle)
 		return -ENOMEM;
-	for (size_t i = 0; i < pools->nr; i++) {
-		struct wq_pod *pod = &plan->pod[pod_of(pools, mode, i)];
-
-		if (!pod->home)
-			pod->home = calloc(pools->nr, sizeof(*pod->home));
-		if (!pod->home)
-			return -ENOMEM;
-		pod->home[pod->nr_homes++] = (uint16_t)i;
-		CPU_SET(pools->home[i].cpu, &pod->cpus);
-		plan->of[i] = pod;
-	}
+	memset(plan->pod, 0, bytes);
+	divide(pools, plan, mode);
 	return 0;
 }
 

@@ -46,7 +46,7 @@ struct wq_pod {
 	_Atomic uint32_t turns;                    /* A: counter */
 	_Atomic uint32_t spinners;                 /* A: at most one */
 	_Alignas(WQ_LINE) _Atomic uint64_t idle[WQ_CPUS / 64];
-	uint16_t *home;  /* I: its homes */
+	uint16_t *home;  /* I: its homes, of plan->homes */
 	size_t nr_homes; /* I */
 	cpu_set_t cpus;  /* I: their CPUs */
 };
@@ -56,6 +56,7 @@ struct wq_plan {
 	struct wq_pod *pod;     /* I */
 	size_t nr_pods;         /* I */
 	struct wq_pod **of;     /* I: by home */
+	uint16_t *homes;        /* I: all, pod after pod */
 	_Atomic uint32_t *idle; /* A: by home: idle_at of its pod */
 	bool steal;             /* I: local-first: other pods' jobs as well */
 };
@@ -208,13 +209,15 @@ struct wq {
 
 /** struct wq_pools - all of it */
 struct wq_pools {
-	struct wq_config config;        /* I */
-	const struct wq_topo *topo;     /* I */
-	struct wq_topo *own_topo;       /* I: to free */
-	size_t nr;                      /* I: homes */
-	struct wq_home *home;           /* I */
-	int16_t *home_of;               /* I: by CPU number */
-	cpu_set_t cpus;                 /* I: all homes' */
+	struct wq_config config;    /* I */
+	const struct wq_topo *topo; /* I */
+	struct wq_topo *own_topo;   /* I: to free */
+	size_t nr;                  /* I: homes */
+	struct wq_home *home;       /* I */
+	int16_t *home_of;           /* I: by CPU number */
+	uint16_t *near;             /* I: of all homes, one after the other */
+	_Atomic uint32_t *usual;    /* I: the same, of their classes */
+	cpu_set_t cpus;             /* I: all homes' */
 	struct wq_plan *plan[WQ_MODES]; /* S; then reached by the mode word */
 	struct wq_lat *lat;             /* I */
 	struct wq_trace *trace;         /* I */

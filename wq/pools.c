@@ -156,12 +156,10 @@ static int make_home(struct wq_pools *pools, size_t i)
 	home->capacity = pools->topo->cpu[i].capacity;
 	atomic_store(&home->capacity_now, home->capacity);
 	pools->unequal |= home->capacity != pools->topo->cpu[0].capacity;
-	home->near = calloc(pools->nr, sizeof(*home->near));
-	home->class = calloc(pools->config.classes, sizeof(*home->class));
-	if (code || !home->near || !home->class)
-		return -ENOMEM;
+	home->near = &pools->near[i * pools->nr];
+	home->class = &pools->usual[i * pools->config.classes];
 	sort_near(pools, home);
-	return 0;
+	return code;
 }
 
 static int make_homes(struct wq_pools *pools, struct wq_error *err)
@@ -171,7 +169,10 @@ static int make_homes(struct wq_pools *pools, struct wq_error *err)
 
 	pools->home = aligned_alloc(WQ_LINE, bytes);
 	pools->home_of = calloc(WQ_CPUS, sizeof(*pools->home_of));
-	if (!pools->home || !pools->home_of)
+	pools->near = calloc(pools->nr * pools->nr, sizeof(*pools->near));
+	pools->usual = calloc(pools->nr * pools->config.classes,
+			      sizeof(*pools->usual));
+	if (!pools->home || !pools->home_of || !pools->near || !pools->usual)
 		return wq_fail(err, ENOMEM, "no memory for the queues");
 	memset(pools->home, 0, bytes);
 	for (size_t i = 0; !code && i < pools->nr; i++)
@@ -305,11 +306,10 @@ int wq_pools_new(const struct wq_config *config, struct wq_pools **out,
 
 static void free_homes(struct wq_pools *pools)
 {
-	for (size_t i = 0; pools->home && i < pools->nr; i++) {
+	for (size_t i = 0; pools->home && i < pools->nr; i++)
 		wq_ring_exit(&pools->home[i].ring);
-		free(pools->home[i].near);
-		free(pools->home[i].class);
-	}
+	free(pools->near);
+	free(pools->usual);
 	free(pools->home);
 	free(pools->home_of);
 }
