@@ -17,7 +17,7 @@ T_REPLAY := $(if $(findstring -DFUZZING,$(CFLAGS)),,$(B)/t/replay.o)
 $(T_BIN): $(B)/t/%: $(B)/t/%.o $(B)/t/tap.o
 $(filter $(B)/t/merkle-%,$(T_BIN)): $(T_HELP)
 $(T_TOOLS): $(TOOLS_LIB)
-$(T_WQ): $(B)/t/wq_help.o $(WQ_BENCH_LIB)
+$(T_WQ): $(B)/t/wq_help.o $(B)/t/wq_meas.o $(WQ_BENCH_LIB)
 $(filter $(B)/t/merkle-%,$(T_BIN)) $(T_TOOLS): $(MERKLE_LIB)
 $(T_FUZZ): $(B)/t/%: $(B)/t/%.o $(T_REPLAY) $(MERKLE_LIB)
 $(filter-out $(T_WQ),$(T_BIN)) $(T_FUZZ): LDLIBS := $(MERKLE_LDLIBS)

@@ -3,8 +3,10 @@
  *
  * max_active, ordered workqueues, and items that block, hog or stall.
  */
+#define WQ_BENCH /* as what it is linked with */
 #include "t/tap.h"
 #include "t/wq_help.h"
+#include "wq/pool.h" /* wq_point */
 
 #include <errno.h>
 #include <pthread.h>
@@ -210,6 +212,22 @@ static void hog(struct wq_work *work)
 		;
 }
 
+/* Time for the item to end, and for its worker to go to sleep. */
+static void linger(enum wq_point point)
+{
+	if (point == WQ_POINT_REPLACE)
+		wq_help_sleep(3);
+}
+
+static void nearly_hog(struct wq_work *work)
+{
+	unsigned int number = ((struct item *)work)->number;
+	uint64_t end = wq_mono_ns() + 700000 + number * 7919ull % 1600 * 1000;
+
+	while (wq_mono_ns() < end)
+		;
+}
+
 static void test_hog(void)
 {
 	struct wq_config config = { .hog_ns = 10000000 };
@@ -242,6 +260,34 @@ static void test_hog(void)
 	wq_help_close(pools, wq);
 }
 
+/* Items about as long as hog_ns: they end just when the watch puts another
+ * worker in the place of theirs.  That one and theirs once slept on one word,
+ * and a wake for the one went to the other. */
+static void test_nearly_hogs(void)
+{
+	struct wq_config config = { .hog_ns = 1000000 };
+	static struct item item;
+	unsigned int n = wq_help_scale(600);
+	struct wq_stats stats;
+
+	pools = wq_help_open(&config, "bound", NULL, &wq);
+	wq_point = linger;
+	for (unsigned int i = 0; i < n; i++) {
+		wq_work_init(&item.work, nearly_hog, 0);
+		item.number = i;
+		wq_queue_on(wq_help_cpu(pools, 0), wq, &item.work);
+		wq_flush(wq);
+	}
+	wq_point = NULL;
+	wq_stats(wq, &stats);
+	is_uint(stats.total, n,
+		"%u items as long as hog_ns: none waits for "
+		"ever",
+		n);
+	diag("%llu of them were hogs", (unsigned long long)stats.hogs);
+	wq_help_close(pools, wq);
+}
+
 static void test_stall(void)
 {
 	struct wq_config config = { .hog_ns = 60000000000ull,
@@ -270,7 +316,7 @@ static void test_stall(void)
 
 int main(void)
 {
-	plan(38);
+	plan(39);
 	test_max("bound", 3, true);
 	test_max("unbound", 5, true);
 	test_max("local-first", 2, true);
@@ -283,6 +329,7 @@ int main(void)
 	test_blocking("unbound:cpu,strict", true);
 	test_many_blocked();
 	test_hog();
+	test_nearly_hogs();
 	test_stall();
 	return done();
 }

@@ -52,7 +52,21 @@ static struct wq_worker *new_spare(struct wq_pools *pools)
 	return spare;
 }
 
-/* Put @spare in the place of @worker, if that still is a primary. */
+/* Tell a worker that runs an item that it will be none of the primaries when
+ * that is over.  Return: false when it runs none any more. */
+static bool mark(struct wq_worker *worker)
+{
+	uintptr_t current = atomic_load(&worker->current);
+
+	while (current &&
+	       !atomic_compare_exchange_weak(&worker->current, &current,
+					     current | WQ_LEAVES))
+		;
+	return current != 0;
+}
+
+/* Put @spare in the place of @worker, if that still is a primary and, when the
+ * watch asks, still runs an item: it might just be going to sleep. */
 static bool relieve(struct wq_worker *worker, struct wq_worker *spare)
 {
 	struct wq_pools *pools = worker->pools;
@@ -60,7 +74,8 @@ static bool relieve(struct wq_worker *worker, struct wq_worker *spare)
 	bool ok;
 
 	pthread_mutex_lock(&pools->lock);
-	ok = atomic_load(&worker->role) == WQ_PRIMARY;
+	ok = atomic_load(&worker->role) == WQ_PRIMARY &&
+	     (worker == wq_running || mark(worker));
 	if (ok) {
 		spare->home = home;
 		/* It lives by no mode yet: a switch waits for it. */
@@ -89,6 +104,7 @@ bool wq_replace(struct wq_worker *worker)
 	pthread_mutex_unlock(&pools->lock);
 	if (!spare)
 		spare = new_spare(pools);
+	WQ_POINT(WQ_POINT_REPLACE);
 	return spare && relieve(worker, spare);
 }
 

@@ -13,10 +13,16 @@
 static bool from_runner(struct wq_work *work)
 {
 	struct wq_worker *last = atomic_load(&work->last);
-	uintptr_t handed = (uintptr_t)work | 1;
+	uintptr_t current;
 
-	return last && atomic_compare_exchange_strong(&last->current, &handed,
-						      (uintptr_t)work);
+	if (!last)
+		return false;
+	current = atomic_load(&last->current);
+	while ((current & ~WQ_LEAVES) == ((uintptr_t)work | WQ_AGAIN))
+		if (atomic_compare_exchange_weak(&last->current, &current,
+						 current & ~WQ_AGAIN))
+			return true;
+	return false;
 }
 
 static bool from_slot(struct wq_work *work)

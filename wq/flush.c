@@ -132,8 +132,8 @@ unsigned int wq_work_busy(struct wq_work *work)
 	if (atomic_load(&work->state) & WQ_PENDING)
 		busy |= WQ_BUSY_PENDING;
 	last = atomic_load(&work->last);
-	if (last &&
-	    (atomic_load(&last->current) & ~(uintptr_t)1) == (uintptr_t)work)
+	if (last && (atomic_load(&last->current) & ~(WQ_AGAIN | WQ_LEAVES)) ==
+			    (uintptr_t)work)
 		busy |= WQ_BUSY_RUNNING;
 	return busy;
 }

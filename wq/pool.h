@@ -106,6 +106,10 @@ enum wq_role {
 	WQ_SPARE,    /* sleeps on @spare_word; once called, is primary soon */
 };
 
+/* Bits of a worker's @current. */
+#define WQ_AGAIN  ((uintptr_t)1) /* the item was queued again */
+#define WQ_LEAVES ((uintptr_t)2) /* another takes this worker's place */
+
 /* Of a spare's @spare_word: be a primary, or end. */
 #define WQ_CALLED 1u
 #define WQ_ENDED  2u
@@ -115,8 +119,7 @@ struct wq_worker {
 	_Alignas(WQ_LINE) struct wq_pools *pools; /* I */
 	int index;                                /* I */
 	/*
-	 * A: the item that runs; with bit 0 set it has been queued again, for
-	 * this worker.  See run.c.
+	 * A: the item that runs, with WQ_AGAIN and WQ_LEAVES; see run.c.
 	 */
 	_Atomic uintptr_t current;
 	_Atomic(struct wq *) wq;      /* A: of @current; a hint but under L */
@@ -254,6 +257,7 @@ enum wq_point {
 	WQ_POINT_ENQUEUE,  /* after t1, before t2 */
 	WQ_POINT_WAKE,     /* a worker is chosen and not yet woken */
 	WQ_POINT_DISPATCH, /* after the claim, before t6 */
+	WQ_POINT_REPLACE,  /* a worker is about to lose its place */
 };
 #ifdef WQ_BENCH
 extern void (*wq_point)(enum wq_point point);

@@ -23,16 +23,22 @@ static bool hand_over(struct wq_pools *pools, struct wq_work *work)
 	 * both of what is read here were written. */
 	struct wq_worker *last =
 		atomic_load_explicit(&work->last, memory_order_relaxed);
-	uintptr_t running = (uintptr_t)work;
+	uintptr_t running;
 
-	if (!last || atomic_load(&last->current) != running)
+	if (!last)
+		return false;
+	running = atomic_load(&last->current);
+	if ((running & ~WQ_LEAVES) != (uintptr_t)work)
 		return false;
 	atomic_store_explicit(&work->slot, NULL, memory_order_relaxed);
 	atomic_store_explicit(&work->list, NULL, memory_order_relaxed);
 	if (pools->lat)
 		work->t2 = wq_stamp();
-	return atomic_compare_exchange_strong(&last->current, &running,
-					      running | 1);
+	while (running && !atomic_compare_exchange_weak(
+				  &last->current, &running, running | WQ_AGAIN))
+		if ((running & ~WQ_LEAVES) != (uintptr_t)work)
+			return false;
+	return running != 0;
 }
 
 /* Return: whether the calling thread ran it, or will before it goes on. */

@@ -7,7 +7,8 @@
  * still runs, and sets bit 0 instead of publishing it: the item is handed to
  * the worker that runs it.  When the function is over, one exchange tells the
  * worker whether that happened; if it did not, the item may be gone, and is
- * not touched.
+ * not touched.  Bit 1, WQ_LEAVES, is set by the watch that puts another worker
+ * in this one's place while the item still runs; see block.c.
  */
 #include "wq/pool.h"
 
@@ -85,7 +86,12 @@ static void finish(struct wq_worker *worker, struct wq_work *work,
 
 	atomic_store_explicit(&worker->started, 0, memory_order_relaxed);
 	atomic_store_explicit(&worker->wq, NULL, memory_order_relaxed);
-	if (end & 1)
+	if (end & WQ_LEAVES) {
+		/* Who set it is about to change our role. */
+		pthread_mutex_lock(&pools->lock);
+		pthread_mutex_unlock(&pools->lock);
+	}
+	if (end & WQ_AGAIN)
 		again(worker, work, wq_stamp());
 	if (wq->gated)
 		wq_let(worker->pools, wq_gate_done(&wq->gate[was->gate]));

@@ -58,7 +58,8 @@ struct wq_slot;
 /**
  * struct wq_work - one work item, in the caller's own struct
  *
- * Set up with wq_work_init().  From then on all fields but @t0 are the queue's.
+ * Set up with wq_work_init(), anew before it goes to other pools: it remembers
+ * who ran it last.  From then on all fields but @t0 are the queue's.
  * Once fn has begun the queue does not touch the item again unless it was
  * queued anew, so fn may free it.
  */
