@@ -266,7 +266,18 @@ void wq_kick(struct wq_home *home)
 	wq_futex_wake(&home->park, 1);
 }
 
-/* Look around for a while before sleeping.  Return: whether there is a job. */
+/* Is there a reason not to sleep?  It counts after the idle bit was set. */
+static bool called(struct wq_worker *worker)
+{
+	struct wq_pools *pools = worker->pools;
+
+	return wq_find_any(worker) ||
+	       atomic_load(&pools->mode) != atomic_load(&worker->seen) ||
+	       atomic_load(&pools->stop);
+}
+
+/* Look around for a while before sleeping.  Return: whether there is a reason
+ * not to. */
 static bool spin(struct wq_worker *worker)
 {
 	struct wq_pools *pools = worker->pools;
@@ -280,20 +291,10 @@ static bool spin(struct wq_worker *worker)
 	do {
 		for (int i = 0; i < 16; i++)
 			wq_relax();
-		found = wq_find_any(worker);
+		found = called(worker);
 	} while (!found && wq_stamp() < end);
 	atomic_store(&pod->spinners, 0);
 	return found;
-}
-
-/* Is there a reason not to sleep?  After the idle bit was set. */
-static bool called(struct wq_worker *worker)
-{
-	struct wq_pools *pools = worker->pools;
-
-	return wq_find_any(worker) ||
-	       atomic_load(&pools->mode) != atomic_load(&worker->seen) ||
-	       atomic_load(&pools->stop);
 }
 
 /* Sleep; one time in 64, first note what sample_after() in run.c needs. */
