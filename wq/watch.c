@@ -142,27 +142,52 @@ static void set_mask(struct wq_pools *pools, struct wq_home *home,
 	pthread_mutex_unlock(&pools->lock);
 }
 
-/* CPUs that went offline or out of the cpuset, and those that are back.  The
- * watch never narrows its own mask, so that mask is what may be used. */
-static void look_at_cpus(struct wq_pools *pools)
+/* Give every worker its mask anew: who takes CPUs away, or gives them back, may
+ * have set those of all threads.  Return: whether no switch was in the way,
+ * which gives out masks itself. */
+static bool set_masks(struct wq_pools *pools, const cpu_set_t *usable)
+{
+	/* A switch may wait for a hog that we are to find, so not for it. */
+	if (pthread_mutex_trylock(&pools->switching))
+		return false;
+	for (size_t i = 0; i < pools->nr; i++)
+		set_mask(pools, &pools->home[i], usable);
+	pthread_mutex_unlock(&pools->switching);
+	return true;
+}
+
+/*
+ * CPUs that went offline or out of the cpuset, and those that are back.  The
+ * watch never narrows its own mask, so that mask is what may be used.
+ *
+ * @again: masks are to be set also if nothing has changed
+ *
+ * Return: whether to do it again at the next look: others may be setting masks
+ * of one thread after the other, ours before those of workers.
+ */
+static bool look_at_cpus(struct wq_pools *pools, bool again)
 {
 	cpu_set_t usable;
+	bool changed = false;
 
 	if (wq_sched_mask(0, &usable) < 0)
-		return;
+		return again;
 	for (size_t i = 0; i < pools->nr; i++) {
 		struct wq_home *home = &pools->home[i];
 		bool lost = !CPU_ISSET(home->cpu, &usable);
 
 		if (atomic_exchange(&home->lost, lost) == lost)
 			continue;
+		changed = true;
 		wq_say(pools,
 		       lost ? "cpu %d is offline or outside the cpuset: its "
 			      "pool is now unbound"
 			    : "cpu %d is back: its pool follows the mode again",
 		       home->cpu);
-		set_mask(pools, home, &usable);
 	}
+	if (changed || again)
+		return !set_masks(pools, &usable) || changed;
+	return false;
 }
 
 /* Local-first: whoever waits behind a job that turned out long. */
@@ -200,6 +225,8 @@ static uint64_t period(struct wq_pools *pools)
 
 	if (pools->config.stall_ns / 4 < ns)
 		ns = pools->config.stall_ns / 4;
+	if (ns > SECOND)
+		ns = SECOND; /* CPUs come and go all the same */
 	if (pools->plan[wq_word_mode(word)]->steal && ns > MILLI)
 		ns = MILLI;
 	return ns < MILLI ? MILLI : ns;
@@ -210,13 +237,14 @@ static void *run(void *arg)
 	struct wq_pools *pools = arg;
 	uint64_t cpus_at = 0;
 	unsigned int idle = 0;
+	bool again = false;
 
 	pthread_setname_np(pthread_self(), "wq/watch");
 	while (!atomic_load(&pools->stop)) {
 		uint64_t now = wq_mono_ns();
 
 		if (now - cpus_at >= SECOND) {
-			look_at_cpus(pools);
+			again = look_at_cpus(pools, again);
 			if (pools->unequal)
 				wq_look_at_lost(pools);
 			cpus_at = now;
