@@ -260,12 +260,15 @@ enum wq_point {
 	WQ_POINT_REPLACE,  /* a worker is about to lose its place */
 };
 #ifdef WQ_BENCH
-extern void (*wq_point)(enum wq_point point);
-#define WQ_POINT(point)                                                        \
-	do {                                                                   \
-		if (wq_point)                                                  \
-			wq_point(point);                                       \
-	} while (0)
+extern void (*_Atomic wq_point)(enum wq_point point);
+static inline void wq_at(enum wq_point point)
+{
+	void (*fn)(enum wq_point point) = atomic_load(&wq_point);
+
+	if (fn)
+		fn(point);
+}
+#define WQ_POINT(point) wq_at(point)
 #else
 #define WQ_POINT(point)                                                        \
 	do {                                                                   \

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #ifdef WQ_BENCH
-void (*wq_point)(enum wq_point point);
+void (*_Atomic wq_point)(enum wq_point point);
 #endif
 
 void wq_work_init(struct wq_work *work, void (*fn)(struct wq_work *work),
@@ -160,6 +160,10 @@ static int queue_on(struct wq *wq, struct wq_work *work, size_t home, int cpu)
 	work->t1 = pools->lat ? wq_stamp() : 0;
 	work->eligible = 0;
 	atomic_store_explicit(&work->wq, wq, memory_order_relaxed);
+	/* A worker of other pools may be gone, and cannot be running it. */
+	if (work->pools != pools->id)
+		atomic_store_explicit(&work->last, NULL, memory_order_relaxed);
+	work->pools = pools->id;
 	work->home = (int16_t)home;
 	work->cpu = (int16_t)cpu;
 	work->colour = wq_count_in(pools, wq, home);

@@ -58,8 +58,9 @@ struct wq_slot;
 /**
  * struct wq_work - one work item, in the caller's own struct
  *
- * Set up with wq_work_init(), anew before it goes to other pools: it remembers
- * who ran it last.  From then on all fields but @t0 are the queue's.
+ * Set up with wq_work_init().  From then on all fields but @t0 are the queue's.
+ * It may go from one workqueue to another when it rests, but can be flushed and
+ * cancelled only while the pools that it was queued on last are there.
  * Once fn has begun the queue does not touch the item again unless it was
  * queued anew, so fn may free it.
  */
@@ -78,6 +79,7 @@ struct wq_work {
 	/** @t0: the caller may stamp when the input was complete; 0 if not */
 	uint64_t t0;
 	uint64_t t1, t2, eligible;
+	uint64_t pools; /* which it was queued on last */
 	uint32_t epoch;
 	int16_t cpu;
 	int16_t gate;
