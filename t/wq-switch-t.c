@@ -3,8 +3,9 @@
  *
  * Switching the mode of pools at work: nothing lost, doubled or reordered.
  */
+#define WQ_BENCH /* as what it is linked with */
 #include "t/tap.h"
-#include "t/wq_help.h"
+#include "t/wq_meas.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +19,12 @@ enum { ISSUERS = 4, OWN = 256 };
 static struct wq_pools *pools;
 static struct wq *plain, *ordered;
 static _Atomic bool stop;
+
+/* What the mode is in each epoch, and the last of these; set before the switch
+ * that begins it. */
+#define EPOCHS 40000
+static _Atomic unsigned int mode_of[EPOCHS];
+static unsigned int last_epoch;
 
 struct item {
 	struct wq_work work; /* first */
@@ -36,15 +43,39 @@ struct issuer {
 	uint64_t last; /* of the ordered ones */
 	_Atomic uint64_t disorder;
 	_Atomic uint64_t strictly_ran;
+	uint64_t refused;         /* queueings of what was not waiting */
+	_Atomic uint64_t early;   /* started two epochs before its own */
+	_Atomic uint64_t between; /* or one */
+	_Atomic uint64_t unknown; /* in a mode that its epoch does not have */
 };
 
 static struct issuer issuer[ISSUERS];
+
+/* Before the item can be queued anew. */
+static void check_epochs(const struct item *item)
+{
+	uint64_t word = atomic_load(&wq_running->seen);
+	uint32_t queued = item->work.epoch, started = wq_word_epoch(word);
+	unsigned int mode = wq_word_mode(word);
+
+	/* While a switch is under way a worker may claim, in the mode it still
+	 * lives by, what was queued in the next one. */
+	atomic_fetch_add(&item->issuer->early, started + 1 < queued);
+	atomic_fetch_add(&item->issuer->between, started + 1 == queued);
+	if (queued >= EPOCHS || started >= EPOCHS ||
+	    atomic_load(&mode_of[queued]) != item->work.mode ||
+	    /* What began inline ends inline, whatever the mode is now. */
+	    (atomic_load(&mode_of[started]) != mode &&
+	     (mode != WQ_INLINE || item->work.mode != WQ_INLINE)))
+		atomic_fetch_add(&item->issuer->unknown, 1);
+}
 
 static void run(struct wq_work *work)
 {
 	struct item *item = (struct item *)work;
 	volatile unsigned int spin = 300;
 
+	check_epochs(item);
 	while (spin)
 		spin--;
 	if (atomic_exchange(&item->waiting, 0) != 1)
@@ -57,6 +88,7 @@ static void run_strict(struct wq_work *work)
 	struct item *item = (struct item *)work;
 	struct issuer *own = item->issuer;
 
+	check_epochs(item);
 	if (item->number != own->last + 1)
 		atomic_fetch_add(&own->disorder, 1);
 	own->last = item->number;
@@ -77,7 +109,10 @@ static unsigned int issue_plain(struct issuer *own)
 			continue;
 		}
 		atomic_store(&item->waiting, 1);
-		own->queued += wq_queue(plain, &item->work) == 1;
+		if (wq_queue(plain, &item->work) == 1)
+			own->queued++;
+		else
+			own->refused++;
 	}
 	return busy;
 }
@@ -91,7 +126,10 @@ static void issue_ordered(struct issuer *own)
 			continue;
 		atomic_store(&item->waiting, 1);
 		item->number = own->strictly + 1;
-		own->strictly += wq_queue(ordered, &item->work) == 1;
+		if (wq_queue(ordered, &item->work) == 1)
+			own->strictly++;
+		else
+			own->refused++;
 	}
 }
 
@@ -117,6 +155,9 @@ static void start(pthread_t *thread)
 
 	memset(issuer, 0, sizeof(issuer));
 	atomic_store(&stop, false);
+	/* To begin with the mode is set once. */
+	last_epoch = 1;
+	atomic_store(&mode_of[1], WQ_BOUND);
 	pools = wq_help_open(NULL, "bound", NULL, &plain);
 	if (wq_new(pools, &order, &ordered, &why) < 0)
 		bail("%s", why.text);
@@ -135,12 +176,13 @@ static void finish(pthread_t *thread, const char *what)
 {
 	uint64_t queued = 0, ran = 0, doubled = 0, disorder = 0;
 	uint64_t strictly = 0, strictly_ran = 0;
+	uint64_t refused = 0, early = 0, between = 0, unknown = 0;
 
 	atomic_store(&stop, true);
 	for (size_t i = 0; i < ISSUERS; i++)
 		pthread_join(thread[i], NULL);
-	wq_flush(plain);
-	wq_flush(ordered);
+	wq_meas_flush(plain);
+	wq_meas_flush(ordered);
 	for (size_t i = 0; i < ISSUERS; i++) {
 		queued += issuer[i].queued;
 		ran += atomic_load(&issuer[i].ran);
@@ -148,12 +190,21 @@ static void finish(pthread_t *thread, const char *what)
 		disorder += atomic_load(&issuer[i].disorder);
 		strictly += issuer[i].strictly;
 		strictly_ran += atomic_load(&issuer[i].strictly_ran);
+		refused += issuer[i].refused;
+		early += atomic_load(&issuer[i].early);
+		between += atomic_load(&issuer[i].between);
+		unknown += atomic_load(&issuer[i].unknown);
 	}
 	ok(ran > 0 && strictly_ran > 0, "%s: jobs ran", what);
 	is_uint(ran, queued, "none was lost");
 	is_uint(doubled, 0, "none ran twice");
 	is_uint(strictly_ran, strictly, "none of the ordered ones was lost");
 	is_uint(disorder, 0, "and they ran in order");
+	is_uint(refused, 0, "none was refused");
+	is_uint(early, 0, "none started in an epoch that was over");
+	diag("%llu of %llu were started by a worker that had yet to change",
+	     (unsigned long long)between, (unsigned long long)ran);
+	is_uint(unknown, 0, "and in the mode of that epoch, both times");
 	wq_free(ordered);
 }
 
@@ -172,26 +223,36 @@ static unsigned int known_modes(unsigned int *list)
 	return n;
 }
 
+/* Return: whether the report is of this switch. */
+static bool change(unsigned int mode, struct wq_switch *cost)
+{
+	unsigned int epoch = last_epoch + 1;
+	unsigned int from = atomic_load(&mode_of[last_epoch]);
+	struct wq_error why;
+
+	if (epoch >= EPOCHS)
+		bail("more than %d switches", EPOCHS);
+	atomic_store(&mode_of[epoch], mode);
+	if (wq_pools_switch(pools, wq_mode_at(mode), cost, &why) < 0)
+		bail("%s", why.text);
+	last_epoch = epoch;
+	return cost->from == from && cost->to == mode && cost->epoch == epoch;
+}
+
 static void test_every_millisecond(void)
 {
 	unsigned int list[WQ_MODES], n, i = 0, bad = 0;
 	uint64_t end = wq_mono_ns() + 10000000000ull;
-	uint32_t epoch = 0;
 	pthread_t thread[ISSUERS];
 	struct wq_switch cost;
-	struct wq_error why;
 
 	start(thread);
 	n = known_modes(list);
 	for (; wq_mono_ns() < end; i++) {
-		if (wq_pools_switch(pools, wq_mode_at(list[i % n]), &cost,
-				    &why) < 0)
-			bail("%s", why.text);
-		bad += cost.to != list[i % n] || (i && cost.epoch != epoch + 1);
-		epoch = cost.epoch;
+		bad += !change(list[i % n], &cost);
 		wq_help_sleep(1);
 	}
-	is_uint(bad, 0, "each switch reports its mode and the next epoch");
+	is_uint(bad, 0, "each switch reports its modes and the next epoch");
 	ok(i > 0, "%u modes in turn", n);
 	diag("%u switches in 10 s", i);
 	finish(thread, "a switch every millisecond for 10 s");
@@ -205,33 +266,39 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void tell(const char *what, uint64_t *ns, size_t n)
+{
+	qsort(ns, n, sizeof(*ns), by_size);
+	diag("%zu switches: %s p50 %llu ns, p99 %llu ns", n, what,
+	     (unsigned long long)ns[n / 2],
+	     (unsigned long long)ns[n * 99 / 100]);
+}
+
 static void test_ten_thousand(void)
 {
-	static uint64_t drain[10000];
+	static uint64_t drain[10000], pause[10000];
 	unsigned int n = wq_help_scale(10000), epochs_ok = 0;
 	pthread_t thread[ISSUERS];
 	struct wq_job worst[WQ_WORST];
+	unsigned int unbound = wq_mode_index(wq_help_mode("unbound"));
 	struct wq_switch cost = { .epoch = 0 };
-	struct wq_error why;
 	size_t jobs;
 
 	start(thread);
 	for (unsigned int i = 0; i < n; i++) {
-		wq_pools_switch(pools,
-				wq_help_mode(i % 2 ? "unbound" : "bound"),
-				&cost, &why);
+		change(i % 2 ? unbound : WQ_BOUND, &cost);
 		drain[i] = cost.drain_ns;
+		pause[i] = cost.pause_ns;
 	}
 	jobs = wq_lat_worst(wq_pools_lat(pools), worst, WQ_WORST);
 	for (size_t i = 0; i < jobs; i++)
-		epochs_ok += worst[i].started_epoch >= worst[i].queued_epoch &&
-			     worst[i].started_epoch <= cost.epoch;
+		epochs_ok +=
+			worst[i].started_epoch + 1 >= worst[i].queued_epoch &&
+			worst[i].started_epoch <= cost.epoch;
 	is_uint(epochs_ok, jobs,
-		"a job starts in the epoch it was queued in or a later one");
-	qsort(drain, n, sizeof(drain[0]), by_size);
-	diag("%u switches: drain p50 %llu ns, p99 %llu ns", n,
-	     (unsigned long long)drain[n / 2],
-	     (unsigned long long)drain[(size_t)n * 99 / 100]);
+		"no record is of an epoch that was over, or of none yet");
+	tell("drain", drain, n);
+	tell("pause", pause, n);
 	finish(thread, "ten thousand switches in a row");
 	wq_help_close(pools, plain);
 }
@@ -301,7 +368,9 @@ static void switch_inside(struct wq_work *work)
 static void test_refused(void)
 {
 	struct wq_config config = { .hist_bytes = 700000 };
+	unsigned int refused, had = WQ_MODES;
 	struct wq_switch cost;
+	uint32_t epoch = 1;
 	struct wq_error why;
 	struct wq_work work;
 
@@ -315,11 +384,13 @@ static void test_refused(void)
 	wq_help_close(pools, plain);
 
 	pools = wq_help_open(&config, "bound", NULL, &plain);
-	for (unsigned int i = 0; i < WQ_MODES; i++) {
-		atomic_store(&code, wq_pools_switch(pools, wq_mode_at(i), &cost,
-						    &why));
+	for (refused = 0; refused < WQ_MODES; refused++) {
+		had = wq_mode_index(wq_pools_mode(pools));
+		atomic_store(&code, wq_pools_switch(pools, wq_mode_at(refused),
+						    &cost, &why));
 		if (atomic_load(&code))
 			break;
+		epoch = cost.epoch;
 	}
 	is_int(atomic_load(&code), -ENOMEM,
 	       "a mode whose histograms have no room is refused");
@@ -328,7 +399,12 @@ static void test_refused(void)
 		   wq_help_said("CPUs are taken together"),
 	   "after coarser forms were taken, with a line each");
 	wq_queue(plain, &work);
-	is_int(wq_flush(plain), 0, "the pools go on in the mode they had");
+	wq_meas_flush(plain);
+	ok(had == wq_mode_index(wq_pools_mode(pools)) && had != refused,
+	   "the mode is as it was, and the pools go on in it");
+	is_int(wq_pools_switch(pools, wq_mode_at(had), &cost, &why), 0,
+	       "another switch is possible");
+	is_uint(cost.epoch, epoch + 1, "and the next epoch");
 	wq_help_close(pools, plain);
 }
 
@@ -368,7 +444,7 @@ static void test_scope_lacking(void)
 
 int main(void)
 {
-	plan(2 + 5 + 1 + 5 + 7 + 6 + 3);
+	plan(2 + 8 + 1 + 8 + 7 + 8 + 3);
 	test_every_millisecond();
 	test_ten_thousand();
 	test_modes_of_a_job();

@@ -69,6 +69,8 @@ const char *wq_part_name(enum wq_part part);
  * @preempt: the same while the job ran; WQ_UNSAMPLED mostly
  * @depth: jobs that were still waiting where this one was claimed
  * @queued_epoch, @started_epoch: how often the mode had been switched then
+ *	(a worker that has not changed over yet may start a job that was queued
+ *	just after a switch: then @started_epoch is one less)
  * @queued_mode, @started_mode: indices of the modes then
  * @issue_cpu, @start_cpu, @end_cpu: where; -1 is unknown
  * @worker: which worker; -1 is inline
