@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Placement: pure decisions, and pools on a made-up machine of two big and four
- * little CPUs under a simulated clock.
+ * Placement: pure decisions, on a made-up machine of two big and four little
+ * CPUs.  What they lead to is in wq-sim-t.c.
  */
 #include "t/tap.h"
-#include "wq/sim.h"
+#include "wq/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,11 +66,19 @@ static void test_fits(void)
 {
 	fresh();
 	/* 1 ms less a fifth, at 400 of 1024: 312.5 us. */
-	ok(wq_place_fits(&place, &view, LITTLE, 312 * US),
+	ok(wq_place_fits(&place, &view, LITTLE, 312500),
 	   "a job of 80 %% of the budget on its CPU fits");
-	ok(!wq_place_fits(&place, &view, LITTLE, 313 * US),
+	ok(!wq_place_fits(&place, &view, LITTLE, 312501),
 	   "a job of more than 80 %% does not");
-	ok(wq_place_fits(&place, &view, BIG, 800 * US), "a big CPU takes more");
+	ok(wq_place_fits(&place, &view, BIG, 800000) &&
+		   !wq_place_fits(&place, &view, BIG, 800001),
+	   "a big CPU takes more");
+	ok(!wq_place_fits(&place, &view, LITTLE, UINT64_MAX),
+	   "a job without end does not");
+	place.budget_ns = 0;
+	ok(wq_place_fits(&place, &view, LITTLE, UINT64_MAX),
+	   "unless there is no budget");
+	place.budget_ns = 1 * MS;
 	is_uint(chosen(LITTLE, 100 * US), LITTLE,
 		"a job that fits stays on the CPU that queues it");
 	is_uint(chosen(LITTLE, 500 * US), BIG,
@@ -186,189 +194,142 @@ static void test_due(void)
 	ok(wq_place_due(&place, &view, BIG), "at once when one is");
 }
 
-static struct wq_sim_result result;
-
-static void simulate(struct wq_sim_job *jobs, size_t nr,
-		     const unsigned int *lost)
+/* A CPU at work, too, may look for the work of others. */
+static void test_busy_thief(void)
 {
-	struct wq_sim sim = { .topo = topo,
-			      .place = place,
-			      .lost_permille = lost,
-			      .wake_ns = 30 * US };
-
-	if (wq_sim_run(&sim, jobs, nr, &result) < 0)
-		bail("the simulation refuses its input");
-}
-
-/* A long job and a short one, both queued on little CPUs, not known before. */
-static void test_sim_misfit(void)
-{
-	struct wq_sim_job jobs[] = {
-		{ .cpu = 0, .work_ns = 4 * MS, .block_ns = 50 * US },
-		{ .cpu = 1, .work_ns = 100 * US, .block_ns = 50 * US },
-	};
-	uint64_t without;
-
 	fresh();
-	simulate(jobs, 2, NULL);
-	without = jobs[0].end_ns;
-	is_uint(jobs[0].splits, 0, "without kick-misfit a long job stays");
-	place.switches = WQ_PLACE_KICK_MISFIT;
-	simulate(jobs, 2, NULL);
-	is_uint(jobs[0].splits, 1, "with it, it is cut once");
-	is_uint(jobs[0].first_cpu, 0, "it began where it was queued");
-	is_uint(jobs[0].last_cpu, BIG, "and ended on a big CPU");
-	ok(jobs[0].end_ns < without, "sooner than without");
-	is_uint(jobs[1].splits, 0, "the short job was not moved");
-	is_uint(jobs[1].last_cpu, 1, "but ended where it was queued");
-}
-
-/* Found within a balance period of having turned out too long: after 312.5 us
- * of work, of which a little CPU does 400/1024 a nanosecond. */
-static void test_sim_in_time(void)
-{
-	struct wq_sim_job job = { .work_ns = 100 * MS, .block_ns = 10 * US };
-	uint64_t turned = 313 * US * 1024ull / 400 + 30 * US, moved;
-
-	fresh();
-	place.switches = WQ_PLACE_KICK_MISFIT;
-	simulate(&job, 1, NULL);
-	/* What was left when it was moved took end - moved - 30 us there; the
-	 * rest, at 400/1024 of the speed, the time before that. */
-	moved = (job.end_ns - job.work_ns) * 1024 / (1024 - 400);
-	ok(moved >= turned && moved <= turned + place.balance_ns,
-	   "a misfit is moved within one balance period") ||
-		(diag("turned out at %llu ns, moved at %llu ns",
-		      (unsigned long long)turned, (unsigned long long)moved),
-		 0);
-}
-
-static void test_sim_steal(void)
-{
-	struct wq_sim_job jobs[12];
-	uint64_t late;
-
-	for (size_t i = 0; i < 12; i++)
-		jobs[i] = (struct wq_sim_job){ .cpu = 0, .work_ns = 100 * US };
-	fresh();
-	place.balance_ns = 10 * US;
-	place.migration_cost_ns = 100 * MS;
-	simulate(jobs, 12, NULL);
-	is_uint(result.steals, 0, "nothing waits migration_cost_ns: no steal");
-	late = result.makespan_ns;
-	place.migration_cost_ns = 500 * US;
-	simulate(jobs, 12, NULL);
-	ok(result.steals > 0, "with the kernel's 500 us some are stolen");
-	ok(result.makespan_ns < late, "and all are done sooner");
-	for (size_t i = 0; i < 12; i++)
-		if (jobs[i].stolen && jobs[i].start_ns < 500 * US)
-			late = 0;
-	ok(late, "none that waited less");
-	late = result.makespan_ns;
 	place.migration_cost_ns = 0;
-	simulate(jobs, 12, NULL);
-	ok(result.makespan_ns < late, "with 0 as the mail has it, sooner yet");
+	busy(0, 100 * US, 3, 300 * US);
+	busy(1, 100 * US, 2, 200 * US);
+	is_uint(wq_place_victim(&place, &view, 1), 1,
+		"a CPU at work takes nothing that would make it the later one");
+	is_uint(wq_place_victim(&place, &view, 0), 0, "nor does the later one");
+	cpu[1].queued = 1;
+	cpu[1].backlog_ns = 100 * US - 1;
+	is_uint(wq_place_victim(&place, &view, 1), 0,
+		"it takes what is done sooner there");
+	busy(0, 0, 2, 0);
+	busy(1, 0, 1, 0);
+	is_uint(wq_place_victim(&place, &view, 1), 1,
+		"jobs of unknown length are counted the same way");
+	cpu[0].queued = 3;
+	is_uint(wq_place_victim(&place, &view, 1), 0, "two more are more");
+	cpu[0].queued = 1;
+	cpu[0].usable = false;
+	cpu[0].head_wait_ns = 0;
+	place.migration_cost_ns = UINT64_MAX;
+	is_uint(wq_place_victim(&place, &view, BIG), 0,
+		"what waits on a lost CPU is anybody's at once");
 }
 
-static void test_sim_busy_factor(void)
+/* Little, middle and big; the middle one is the nearest. */
+static void test_three_sizes(void)
 {
-	struct wq_sim_job jobs[30];
-	uint64_t often;
-
-	for (size_t i = 0; i < 30; i++)
-		jobs[i] = (struct wq_sim_job){ .cpu = i % CPUS,
-					       .work_ns = 2 * MS };
-	fresh();
-	place.migration_cost_ns = 100 * MS;
-	place.busy_factor = 1;
-	simulate(jobs, 30, NULL);
-	often = result.scans;
-	place.busy_factor = 16;
-	simulate(jobs, 30, NULL);
-	ok(result.scans * 4 < often,
-	   "busy_factor 16: busy CPUs look at others far less often than with "
-	   "1 (%llu against %llu)",
-	   (unsigned long long)result.scans, (unsigned long long)often);
-}
-
-/* Known jobs, all queued on CPU 0, under one switch and under none. */
-static uint64_t makespan(unsigned int switches, const unsigned int *lost)
-{
-	struct wq_sim_job jobs[24];
-
-	for (size_t i = 0; i < 24; i++)
-		jobs[i] = (struct wq_sim_job){ .cpu = 0,
-					       .work_ns = 200 * US,
-					       .known = true };
-	place.switches = switches;
-	simulate(jobs, 24, lost);
-	return result.makespan_ns;
-}
-
-static void test_sim_switches(void)
-{
-	static const unsigned int lost[CPUS] = { 0, 0, 0, 0, 900, 900 };
-	uint64_t none;
+	struct wq_topo three = *topo;
+	int pod[WQ_SCOPES][3];
 
 	fresh();
-	place.migration_cost_ns = 100 * MS;
-	none = makespan(0, NULL);
-	ok(makespan(WQ_PLACE_LEAST_LOADED, NULL) < none,
-	   "least-loaded alone spreads what select would pile up");
-	ok(makespan(WQ_PLACE_FORCE_BALANCE, NULL) < none,
-	   "force-balance alone takes it away again");
-	none = makespan(WQ_PLACE_LEAST_LOADED, lost);
-	ok(makespan(WQ_PLACE_LEAST_LOADED | WQ_PLACE_ORIG_CAPACITY, lost) >
-		   none,
-	   "orig-capacity trusts big CPUs that interrupts have taken");
-	none = makespan(WQ_PLACE_FORCE_BALANCE, NULL);
-	ok(makespan(WQ_PLACE_FORCE_BALANCE | WQ_PLACE_OVER_NOT_IDLE, NULL) >=
-		   none,
-	   "over-not-idle never balances more");
-}
-
-static void test_sim_same(void)
-{
-	struct wq_sim_job a[20], b[20];
-	struct wq_sim_result first;
-
-	fresh();
-	place.switches = WQ_PLACE_ALL;
-	memset(a, 0, sizeof(a));
-	for (size_t i = 0; i < 20; i++) {
-		a[i].arrive_ns = i * 37 * US;
-		a[i].cpu = i * 5 % CPUS;
-		a[i].work_ns = (1 + i * 7 % 11) * 90 * US;
-		a[i].block_ns = 30 * US;
-		a[i].known = i % 3 == 0;
+	three.nr = 3;
+	/* Two CPUs of one cache, and one of the other. */
+	for (int s = 0; s < WQ_SCOPES; s++) {
+		pod[s][0] = topo->pod[s][0];
+		pod[s][1] = topo->pod[s][1];
+		pod[s][2] = topo->pod[s][BIG];
+		three.pod[s] = pod[s];
 	}
-	memcpy(b, a, sizeof(b));
-	simulate(a, 20, NULL);
-	first = result;
-	simulate(b, 20, NULL);
-	is_mem(a, b, sizeof(a), "the same input gives the same run");
-	is_mem(&first, &result, sizeof(first), "and the same result");
-	for (size_t i = 0; i < 20; i++)
-		if (a[i].end_ns < a[i].start_ns + a[i].work_ns ||
-		    a[i].start_ns < a[i].arrive_ns)
-			first.makespan_ns = 0;
-	ok(first.makespan_ns, "no job takes less time than its work");
-	a[3].arrive_ns = 0;
-	{
-		struct wq_sim sim = { .topo = topo, .place = place };
+	view.topo = &three;
+	cpu[0].capacity = cpu[0].capacity_orig = 300;
+	cpu[1].capacity = cpu[1].capacity_orig = 500;
+	cpu[2].capacity = cpu[2].capacity_orig = 1024;
+	busy(0, 600 * US, 0, 0);
+	place.switches = WQ_PLACE_KICK_MISFIT;
+	is_uint(wq_place_misfit(&place, &view, 0, 300 * US), 1,
+		"a rest goes to the nearest CPU where it fits");
+	is_uint(wq_place_misfit(&place, &view, 0, 600 * US), 2,
+		"past a nearer one where it does not");
+	is_uint(wq_place_misfit(&place, &view, 0, 5 * MS), 1,
+		"if it fits nowhere, to the nearest that is bigger");
+}
 
-		is_int(wq_sim_run(&sim, a, 20, &result), -22,
-		       "jobs out of order are refused");
+/* One decision for each switch, in a situation where it matters. */
+
+static size_t on_misfit(void)
+{
+	busy(LITTLE, 900 * US, 0, 0);
+	return wq_place_misfit(&place, &view, LITTLE, 900 * US);
+}
+
+static size_t on_lost_capacity(void)
+{
+	cpu[BIG].capacity = 300;
+	return chosen(BIG, 500 * US);
+}
+
+static size_t on_overload(void)
+{
+	for (size_t i = 0; i < CPUS; i++)
+		busy(i, 100 * US, 1, 100 * US);
+	cpu[3].running_left_ns = 10 * US;
+	cpu[3].backlog_ns = 10 * US;
+	return chosen(LITTLE, 10 * US);
+}
+
+static size_t on_young_jobs(void)
+{
+	busy(LITTLE, 100 * US, 5, 500 * US);
+	return wq_place_victim(&place, &view, BIG);
+}
+
+static size_t on_wake(void)
+{
+	cpu[LITTLE].queued = 1;
+	cpu[LITTLE].backlog_ns = 100 * US;
+	return chosen(LITTLE, 10 * US);
+}
+
+static void test_alone(void)
+{
+	static size_t (*const decide[])(void) = {
+		on_misfit,     on_lost_capacity, on_overload,
+		on_young_jobs, on_wake,
+	};
+	static const struct {
+		size_t off, on;
+	} want[] = {
+		{ LITTLE, BIG }, { BIG + 1, BIG },       { LITTLE, 3 },
+		{ BIG, LITTLE }, { LITTLE + 1, LITTLE },
+	};
+
+	for (unsigned int d = 0; d < 5; d++) {
+		fresh();
+		is_uint(decide[d](), want[d].off, "decision %u without %s", d,
+			wq_place_switch_name(1u << d));
+		for (unsigned int s = 0; s < 5; s++) {
+			fresh();
+			place.switches = 1u << s;
+			is_uint(decide[d](), s == d ? want[d].on : want[d].off,
+				"%s alone %s it", wq_place_switch_name(1u << s),
+				s == d ? "changes" : "leaves");
+		}
+		fresh();
+		place.switches = WQ_PLACE_ALL & ~(1u << d);
+		is_uint(decide[d](), want[d].off, "all but %s leave it",
+			wq_place_switch_name(1u << d));
 	}
 }
 
 static void test_names(void)
 {
-	is_str(wq_place_switch_name(WQ_PLACE_KICK_MISFIT), "kick-misfit",
-	       "a switch has a name");
-	is_str(wq_place_switch_name(WQ_PLACE_OVER_NOT_IDLE), "over-not-idle",
-	       "the last one too");
-	is_str(wq_place_switch_name(3), NULL, "two together have none");
+	static const char *const names[] = { "kick-misfit", "orig-capacity",
+					     "least-loaded", "force-balance",
+					     "over-not-idle" };
+
+	for (unsigned int i = 0; i < 5; i++)
+		is_str(wq_place_switch_name(1u << i), names[i],
+		       "a switch has a name");
+	is_str(wq_place_switch_name(0x20), NULL, "a bit too far has none");
+	is_str(wq_place_switch_name(3), NULL, "nor have two together");
+	is_str(wq_place_switch_name(0), NULL, "nor has none");
 }
 
 int main(void)
@@ -377,7 +338,7 @@ int main(void)
 	struct wq_error why;
 	int fd = mkstemp(path);
 
-	plan(56);
+	plan(85);
 	if (fd < 0 || write(fd, machine, strlen(machine)) < 0)
 		bail("cannot write %s", path);
 	if (wq_topo_load(path, &topo, &why) < 0)
@@ -391,12 +352,9 @@ int main(void)
 	test_kick();
 	test_steal();
 	test_due();
-	test_sim_misfit();
-	test_sim_in_time();
-	test_sim_steal();
-	test_sim_busy_factor();
-	test_sim_switches();
-	test_sim_same();
+	test_busy_thief();
+	test_three_sizes();
+	test_alone();
 	test_names();
 	wq_topo_free(topo);
 	return done();

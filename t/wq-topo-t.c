@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Topology: made-up files, made-up sysfs trees, this machine; and what modes
- * and scopes are called.
+ * Topology: made-up files, made-up sysfs trees and this machine.
  */
 #include "t/tap.h"
-#include "wq/mode.h"
+#include "wq/topo.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -83,10 +82,15 @@ static void test_bad_files(void)
 	refused("cpu 0\n\ncpu 2\n", "line 3: CPUs count up from 0");
 	refused("core 0\n", "line 1: 'cpu' is wanted");
 	refused("cpu 0 capacity=0\n", "line 1: capacity must be 1 to 1024");
-	refused("cpu 0 capacity=1025\n", "capacity must be 1 to 1024");
+	refused("cpu 0 capacity=1025\n", "line 1: capacity must be 1 to 1024");
 	refused("cpu 0 node=-1\n", "line 1: a number from 0 is wanted");
 	refused("cpu 0 colour=1\n", "line 1: package, core, cache");
 	refused("cpu 0 core\n", "line 1: NAME=NUMBER is wanted");
+	refused("cpu 0\ncpu\n", "line 2: CPUs count up from 0");
+	refused("cpu 0 cache=\n", "line 1: a number from 0 is wanted");
+	refused("cpu 0 core=1x\n", "line 1: a number from 0 is wanted");
+	refused("cpu 0\n# a comment\ncpu 1 capacity=big # so\n",
+		"line 3: capacity must be 1 to 1024: 'big'");
 	is_int(wq_topo_load("/nonexistent", &(struct wq_topo *){ 0 }, &why),
 	       -ENOENT, "a file that is not there");
 }
@@ -118,11 +122,24 @@ static void test_shards(void)
 	ok(whole, "no core is cut in two");
 	is_uint(topo->pods[WQ_SCOPE_CACHE], 1, "one cache");
 	is_uint(topo->pods[WQ_SCOPE_CPU], 72, "72 CPUs");
+	is_int(wq_topo_distance(topo, 0, 1), 2, "near within a shard");
+	is_int(wq_topo_distance(topo, 0, 8), 3, "less so within the cache");
 	wq_topo_free(topo);
 }
 
-static void test_distance(void)
+static void test_pods(void)
 {
+	static const struct {
+		size_t pods;
+		int pod[5];
+	} want[WQ_SCOPES] = {
+		[WQ_SCOPE_CPU] = { 5, { 0, 1, 2, 3, 4 } },
+		[WQ_SCOPE_SMT] = { 4, { 0, 0, 1, 2, 3 } },
+		[WQ_SCOPE_CACHE] = { 3, { 0, 0, 0, 1, 2 } },
+		[WQ_SCOPE_CACHE_SHARD] = { 3, { 0, 0, 0, 1, 2 } },
+		[WQ_SCOPE_NUMA] = { 2, { 0, 0, 0, 0, 1 } },
+		[WQ_SCOPE_SYSTEM] = { 1, { 0, 0, 0, 0, 0 } },
+	};
 	struct wq_topo *topo = fake("cpu 0 core=0 cache=0 node=0 # the first\n"
 				    "cpu 1 core=0 cache=0 node=0\n"
 				    "cpu 2 core=1 cache=0 node=0\n"
@@ -136,6 +153,16 @@ static void test_distance(void)
 	is_int(wq_topo_distance(topo, 0, 2), 2, "its cache shard");
 	is_int(wq_topo_distance(topo, 0, 3), 4, "its node");
 	is_int(wq_topo_distance(topo, 0, 4), 5, "the rest");
+	is_int(wq_topo_distance(topo, 4, 0), 5, "from there as well");
+	for (int s = 0; s < WQ_SCOPES; s++) {
+		bool same = topo->pods[s] == want[s].pods;
+
+		for (int i = 0; i < 5; i++)
+			same = same && topo->pod[s][i] == want[s].pod[i];
+		ok(same && wq_scope_known(topo, (enum wq_scope)s, NULL) == 0,
+		   "scope %s has the pods that the file says",
+		   wq_scope_name((enum wq_scope)s));
+	}
 	is_uint(topo->cpu[3].capacity, 512, "capacity is read");
 	is_uint(topo->cpu[0].capacity, 1024, "and is 1024 when left out");
 	is_int(wq_topo_index(topo, 4), 4, "a CPU is found");
@@ -157,9 +184,11 @@ static void tree(bool smt, bool cache, bool node, bool capacity)
 			 i);
 		put(name, "0\n");
 		snprintf(name, sizeof(name),
-			 "devices/system/cpu/cpu%d/topology/core_id", i);
+			 "devices/system/cpu/cpu%d/topology/"
+			 "thread_siblings_list",
+			 i);
 		if (smt)
-			put(name, "%d\n", i / 2);
+			put(name, i < 2 ? "0-1\n" : "2\n");
 		snprintf(name, sizeof(name),
 			 "devices/system/cpu/cpu%d/cpu_capacity", i);
 		if (capacity)
@@ -248,6 +277,133 @@ static void test_sysfs_bare(void)
 	wq_topo_free(topo);
 }
 
+/* With each part alone missing. */
+static void test_sysfs_lacking(void)
+{
+	static const struct {
+		bool smt, cache, node, capacity;
+		unsigned int lacking;
+		const char *possible;
+	} trees[] = {
+		{ false, true, true, true, 1u << WQ_SCOPE_SMT,
+		  "are cpu, cache, cache_shard, numa, system" },
+		{ true, false, true, true,
+		  1u << WQ_SCOPE_CACHE | 1u << WQ_SCOPE_CACHE_SHARD,
+		  "are cpu, smt, numa, system" },
+		{ true, true, false, true, 1u << WQ_SCOPE_NUMA,
+		  "are cpu, smt, cache, cache_shard, system" },
+		{ true, true, true, false, 0, "" },
+	};
+
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++) {
+		unsigned int lacking = 0;
+		struct wq_topo *topo;
+
+		tree(trees[i].smt, trees[i].cache, trees[i].node,
+		     trees[i].capacity);
+		if (wq_topo_read(dir, NULL, &topo, &why) < 0)
+			bail("%s", why.text);
+		*why.text = '\0';
+		for (int s = 0; s < WQ_SCOPES; s++)
+			if (wq_scope_known(topo, (enum wq_scope)s, &why) < 0)
+				lacking |= 1u << s;
+		is_uint(lacking, trees[i].lacking,
+			"what sysfs does not tell, and only that, is refused");
+		ok(strstr(why.text, trees[i].possible),
+		   "with the rest named as possible");
+		is_uint(topo->has_capacity, trees[i].capacity,
+			"capacities are known where sysfs has them");
+		wq_topo_free(topo);
+	}
+}
+
+/*
+ * Two clusters of an arm64 device tree: one package, and core_id begins anew in
+ * each.  Before, a little and a big CPU were taken for siblings.
+ */
+static void test_clusters(void)
+{
+	static const int core_id[] = { 0, 1, 2, 3, 0, 1 };
+	char name[96];
+	struct wq_topo *topo;
+
+	wipe();
+	put("devices/system/cpu/online", "0-5\n");
+	for (int i = 0; i < 6; i++) {
+#define CPU_FILE(file)                                                         \
+	snprintf(name, sizeof(name),                                           \
+		 "devices/system/cpu/cpu%d/topology/" file, i)
+		CPU_FILE("physical_package_id");
+		put(name, "0\n");
+		CPU_FILE("core_id");
+		put(name, "%d\n", core_id[i]);
+		CPU_FILE("thread_siblings_list");
+		put(name, "%d\n", i);
+#undef CPU_FILE
+	}
+	if (wq_topo_read(dir, NULL, &topo, &why) < 0)
+		bail("%s", why.text);
+	is_uint(topo->pods[WQ_SCOPE_SMT], 6,
+		"CPUs with one core_id in two clusters are two cores");
+	ok(wq_topo_distance(topo, 0, 4) > 1, "and no siblings");
+	wq_topo_free(topo);
+}
+
+/* A node that is said to be online, but not which CPUs it has. */
+static void test_half_a_node(void)
+{
+	struct wq_topo *topo;
+
+	tree(true, true, true, true);
+	put("devices/system/node/node0/cpulist", "\n");
+	if (wq_topo_read(dir, NULL, &topo, &why) < 0)
+		bail("%s", why.text);
+	ok(topo->has_numa && topo->cpu[2].node == 1, "a node may have no CPUs");
+	wq_topo_free(topo);
+	put("devices/system/node/online", "1-2\n");
+	if (wq_topo_read(dir, NULL, &topo, &why) < 0)
+		bail("%s", why.text);
+	ok(!topo->has_numa && topo->cpu[2].node == 0 &&
+		   topo->pods[WQ_SCOPE_NUMA] == 1,
+	   "where one node does not tell, none is believed");
+	wq_topo_free(topo);
+}
+
+/* Each with what the message names. */
+static void test_malformed(void)
+{
+	static const struct {
+		const char *file, *text, *name;
+	} bad[] = {
+		{ "cpu/online", "0-\n", "cpu/online" },
+		{ "cpu/cpu1/topology/physical_package_id", "one\n",
+		  "cpu1/topology/physical_package_id" },
+		{ "cpu/cpu1/topology/thread_siblings_list", "1-0\n",
+		  "cpu1/topology/thread_siblings_list" },
+		{ "cpu/cpu1/cache/index3/level", "\n",
+		  "cpu1/cache/index3/level" },
+		{ "cpu/cpu1/cache/index3/shared_cpu_list", "all\n",
+		  "cpu1/cache/index3/shared_cpu_list" },
+		{ "cpu/cpu1/cpu_capacity", "1025\n", "cpu1/cpu_capacity" },
+		{ "cpu/cpu1/cpu_capacity", "0\n", "cpu1/cpu_capacity" },
+		{ "node/online", "none\n", "node/online" },
+		{ "node/node1/cpulist", "2,\n", "node1/cpulist" },
+	};
+	struct wq_topo *topo = NULL;
+	char name[96];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		tree(true, true, true, true);
+		snprintf(name, sizeof(name), "devices/system/%s", bad[i].file);
+		put(name, "%s", bad[i].text);
+		*why.text = '\0';
+		ok(wq_topo_read(dir, NULL, &topo, &why) == -EINVAL && !topo &&
+			   strstr(why.text, bad[i].name),
+		   "a malformed %s is refused by its name", bad[i].file) ||
+			(diag("said: %s", why.text), 0);
+	}
+}
+
 static void test_here(void)
 {
 	struct wq_topo *topo;
@@ -263,30 +419,6 @@ static void test_here(void)
 	wq_topo_free(topo);
 }
 
-static void test_modes(void)
-{
-	struct wq_mode mode;
-	unsigned int same = 0;
-
-	for (unsigned int i = 0; i < WQ_MODES; i++)
-		same += wq_mode_parse(wq_mode_name(i), &mode, &why) == 0 &&
-			wq_mode_index(mode) == i &&
-			wq_mode_index(wq_mode_at(i)) == i;
-	is_uint(same, WQ_MODES, "each mode's name reads back as that mode");
-	ok(wq_mode_parse("unbound", &mode, &why) == 0 &&
-		   mode.scope == WQ_SCOPE_SYSTEM && !mode.strict,
-	   "unbound alone is scope system");
-	is_int(wq_mode_parse("unbound:socket", &mode, &why), -EINVAL,
-	       "an unknown scope is refused");
-	ok(strstr(why.text, "unbound:socket") &&
-		   strstr(why.text, "cache_shard"),
-	   "in words that name it and the possible ones");
-	is_int(wq_mode_parse("bound,strict", &mode, &why), -EINVAL,
-	       "strict goes with unbound only");
-	is_int(wq_scope_parse("numa"), WQ_SCOPE_NUMA, "a scope has a name");
-	is_int(wq_scope_parse(""), -EINVAL, "no name is none");
-}
-
 static void test_lists(void)
 {
 	cpu_set_t set;
@@ -297,6 +429,8 @@ static void test_lists(void)
 	is_str(buf, "0-2,8", "comes out as it went in");
 	wq_cpulist_format(&set, buf, 5);
 	is_str(buf, "0...", "and is cut where there is no room");
+	is_int(wq_cpulist_parse("0-1,x", &set), -EINVAL, "a word is refused");
+	ok(CPU_COUNT(&set) == 4 && CPU_ISSET(8, &set), "and nothing set");
 	is_int(wq_cpulist_parse("3-1", &set), -EINVAL, "backwards is refused");
 	is_int(wq_cpulist_parse("", &set), -EINVAL, "so is nothing");
 	is_int(wq_cpulist_parse("0,", &set), -EINVAL, "so is half a list");
@@ -305,16 +439,19 @@ static void test_lists(void)
 
 int main(void)
 {
-	plan(62);
+	plan(95);
 	if (!mkdtemp(dir))
 		bail("no directory");
 	test_bad_files();
 	test_shards();
-	test_distance();
+	test_pods();
 	test_sysfs();
 	test_sysfs_bare();
+	test_sysfs_lacking();
+	test_clusters();
+	test_half_a_node();
+	test_malformed();
 	test_here();
-	test_modes();
 	test_lists();
 	wipe();
 	rmdir(dir);

@@ -164,8 +164,10 @@ size_t wq_place_misfit(const struct wq_place *place,
 	/* A CPU that rests must be woken for it; one that is at work comes by
 	 * itself, but has other things to do first. */
 	if (place->switches & WQ_PLACE_KICK_MISFIT) {
+		best = nearest_resting(place, view, i, left_ns, mine + 1);
 		/* Bigger is better, also where it does not fit either. */
-		best = nearest_resting(place, view, i, 0, mine + 1);
+		if (best == i)
+			best = nearest_resting(place, view, i, 0, mine + 1);
 		if (best != i)
 			return best;
 	}
@@ -218,18 +220,40 @@ static bool may_rob(const struct wq_place *place,
 	       wq_place_over(place, view, i);
 }
 
+/* What CPU @i is in for; of a length that is not known, a job counts a little. */
+static uint64_t burden(const struct wq_place *place,
+		       const struct wq_place_view *view, size_t i)
+{
+	return load(place, &view->cpu[i]) + view->cpu[i].queued;
+}
+
+/* Above what burden of CPU @i its oldest job is worth taking.  A thief that is
+ * at work must be better off even then, or the job would come back. */
+static uint64_t worth(const struct wq_place *place,
+		      const struct wq_place_view *view, size_t thief, size_t i)
+{
+	const struct wq_place_cpu *to = &view->cpu[thief];
+	const struct wq_place_cpu *from = &view->cpu[i];
+	uint64_t own = burden(place, view, thief);
+
+	if (to->idle || !from->queued)
+		return own;
+	return own + 1 +
+	       wq_place_scale(from->backlog_ns / from->queued,
+			      capacity(place, to));
+}
+
 size_t wq_place_victim(const struct wq_place *place,
 		       const struct wq_place_view *view, size_t thief)
 {
-	uint64_t most = load(place, &view->cpu[thief]);
+	uint64_t most = 0;
 	size_t best = thief;
 
 	for (size_t i = 0; i < view->topo->nr; i++) {
-		uint64_t there = load(place, &view->cpu[i]);
+		uint64_t there = burden(place, view, i);
 
-		/* Of a length that is not known yet, a job counts a little. */
-		there += view->cpu[i].queued;
-		if (i == thief || there <= most || !may_rob(place, view, i))
+		if (i == thief || there <= most || !may_rob(place, view, i) ||
+		    there <= worth(place, view, thief, i))
 			continue;
 		most = there;
 		best = i;

@@ -44,7 +44,7 @@ const char *wq_place_switch_name(unsigned int bit);
  * @spread_ns: a CPU whose backlog takes longer than this is over: the hand-off
  *	cost
  * @budget_ns: a job that needs longer than this on its CPU does not fit there,
- *	with 20 % to spare (the kernel's margin of 1280/1024)
+ *	with 20 % to spare (the kernel's margin of 1280/1024); 0: all fit
  */
 struct wq_place {
 	unsigned int switches;
@@ -127,6 +127,9 @@ bool wq_place_due(const struct wq_place *place,
 
 /**
  * wq_place_victim() - whose oldest waiting job should CPU @thief take?
+ *
+ * Of those that are in for more than @thief the one with most.  If @thief is at
+ * work, it must be so even after the job has moved.
  *
  * Return: an index, or @thief: none.
  */

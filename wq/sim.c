@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Time goes from event to event: a job arrives, reaches the end of a block,
- * ends, or a CPU's time has come to look for the work of others.
+ * ends, a worker wakes, or a CPU's time has come to look for the work of others.
  */
 #include "wq/sim.h"
 
@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE SIZE_MAX
+#define NONE  SIZE_MAX
+#define NEVER UINT64_MAX
 
 struct cpu {
 	unsigned int capacity; /* what interrupts leave */
 	size_t running;        /* a job, or NONE */
-	uint64_t begun;        /* when it begins here: after the wake */
-	uint64_t since;        /* progress is counted up to here */
+	uint64_t since;        /* its progress is counted up to here */
+	uint64_t awake;        /* when the worker that is being woken is */
 	size_t head, nr;       /* of the queue, a ring of all jobs' size */
 	uint64_t balanced;
 };
@@ -31,7 +32,7 @@ struct world {
 	struct cpu *cpu;
 	size_t *queues; /* one after the other */
 	struct wq_place_cpu *view;
-	struct wq_sim_result *out;
+	struct wq_sim_result result;
 };
 
 static size_t nr_cpus(const struct world *w)
@@ -53,17 +54,25 @@ static uint64_t thought(const struct world *w, size_t job)
 	return w->job[job].known ? w->left[job] : 0;
 }
 
+/* What CPU @c has done of its job and is not counted yet. */
+static uint64_t did(const struct world *w, const struct cpu *c)
+{
+	uint64_t work = (w->now - c->since) * c->capacity / WQ_CAPACITY;
+
+	return work < w->left[c->running] ? work : w->left[c->running];
+}
+
 /* Of a running job whose length is not known, as much as it ran is thought to
  * be left. */
 static uint64_t thought_left(const struct world *w, const struct cpu *c)
 {
 	size_t job = c->running;
+	uint64_t left;
 
 	if (job == NONE)
 		return 0;
-	if (w->job[job].known)
-		return w->left[job];
-	return w->job[job].work_ns - w->left[job];
+	left = w->left[job] - did(w, c);
+	return w->job[job].known ? left : w->job[job].work_ns - left;
 }
 
 static void look(const struct world *w, struct wq_place_view *view)
@@ -90,22 +99,6 @@ static void look(const struct world *w, struct wq_place_view *view)
 	view->now_ns = w->now;
 }
 
-static void start(struct world *w, size_t i, size_t job)
-{
-	struct cpu *c = &w->cpu[i];
-
-	c->running = job;
-	c->begun = w->now + w->sim->wake_ns;
-	c->since = c->begun;
-	w->job[job].last_cpu = i;
-	if (w->started[job])
-		return;
-	w->started[job] = true;
-	w->job[job].first_cpu = i;
-	w->job[job].start_ns = c->begun;
-	w->out->ready_ns += c->begun - w->job[job].arrive_ns;
-}
-
 static size_t pop(struct world *w, struct cpu *c)
 {
 	size_t job = *place_in(w, c, 0);
@@ -115,16 +108,36 @@ static size_t pop(struct world *w, struct cpu *c)
 	return job;
 }
 
+static void start(struct world *w, size_t i, size_t job)
+{
+	w->cpu[i].running = job;
+	w->cpu[i].since = w->now;
+	w->job[job].last_cpu = i;
+	if (w->started[job])
+		return;
+	w->started[job] = true;
+	w->job[job].first_cpu = i;
+	w->job[job].start_ns = w->now;
+	w->result.ready_ns += w->now - w->job[job].arrive_ns;
+}
+
+static void start_next(struct world *w, size_t i)
+{
+	struct cpu *c = &w->cpu[i];
+
+	c->running = NONE;
+	if (c->nr)
+		start(w, i, pop(w, c));
+}
+
 static void enqueue(struct world *w, size_t i, size_t job)
 {
 	struct cpu *c = &w->cpu[i];
 
 	w->came[job] = w->now;
-	if (c->running == NONE && !c->nr) {
-		start(w, i, job);
-		return;
-	}
 	*place_in(w, c, c->nr++) = job;
+	if (c->running == NONE && c->awake == NEVER)
+		c->awake = w->now + w->sim->wake_ns;
 }
 
 static void arrive(struct world *w)
@@ -142,13 +155,10 @@ static void arrive(struct world *w)
 /* Count what CPU @c has done up to now. */
 static void progress(struct world *w, struct cpu *c)
 {
-	uint64_t did;
+	uint64_t work = did(w, c);
 
-	if (c->running == NONE || w->now <= c->since)
-		return;
-	did = (w->now - c->since) * c->capacity / WQ_CAPACITY;
-	w->left[c->running] -=
-		did < w->left[c->running] ? did : w->left[c->running];
+	w->left[c->running] -= work;
+	w->result.work_ns += work;
 	c->since = w->now;
 }
 
@@ -166,13 +176,11 @@ static uint64_t until_border(const struct world *w, size_t job)
 
 static uint64_t event_of(const struct world *w, const struct cpu *c)
 {
-	uint64_t work;
-
 	if (c->running == NONE)
-		return UINT64_MAX;
-	work = wq_place_scale(until_border(w, c->running), c->capacity);
+		return c->awake;
 	/* Rounded down time would never bring the work to an end. */
-	return c->since + work + 1;
+	return c->since + 1 +
+	       wq_place_scale(until_border(w, c->running), c->capacity);
 }
 
 /* At a border: should the rest go to a bigger CPU? */
@@ -186,39 +194,57 @@ static void cut(struct world *w, size_t i)
 	to = wq_place_misfit(&w->sim->place, &view, i, thought_left(w, c));
 	if (to == i)
 		return;
-	c->running = NONE;
 	w->job[job].splits++;
-	w->out->splits++;
+	w->result.splits++;
 	enqueue(w, to, job);
-	if (c->nr)
-		start(w, i, pop(w, c));
+	start_next(w, i);
 }
 
 static void end(struct world *w, size_t i)
 {
-	struct cpu *c = &w->cpu[i];
-	size_t job = c->running;
-
-	w->job[job].end_ns = w->now;
-	w->out->makespan_ns = w->now;
+	w->job[w->cpu[i].running].end_ns = w->now;
+	w->result.makespan_ns = w->now;
 	w->done++;
-	c->running = NONE;
-	if (c->nr)
-		start(w, i, pop(w, c));
+	start_next(w, i);
 }
 
 static void advance(struct world *w, size_t i)
 {
 	struct cpu *c = &w->cpu[i];
-	uint64_t at = event_of(w, c);
 
-	if (at > w->now)
+	if (event_of(w, c) > w->now)
 		return;
+	if (c->running == NONE) {
+		/* What it was woken for may have been taken by another. */
+		c->awake = NEVER;
+		start_next(w, i);
+		return;
+	}
 	progress(w, c);
 	if (!w->left[c->running])
 		end(w, i);
-	else if (w->job[c->running].block_ns)
+	else
 		cut(w, i);
+}
+
+static uint64_t period(const struct world *w, const struct cpu *c)
+{
+	const struct wq_place *place = &w->sim->place;
+
+	return place->balance_ns *
+	       (c->running == NONE ? 1 : place->busy_factor);
+}
+
+/* While nothing waited all CPUs looked in vain, up to now. */
+static void tick_in_vain(struct world *w)
+{
+	for (size_t i = 0; i < nr_cpus(w); i++) {
+		struct cpu *c = &w->cpu[i];
+
+		if (w->now > c->balanced)
+			c->balanced += (w->now - c->balanced - 1) /
+				       period(w, c) * period(w, c);
+	}
 }
 
 /* Look for the work of others, if it is time. */
@@ -229,17 +255,23 @@ static void balance(struct world *w, size_t i)
 	size_t from, job;
 
 	look(w, &view);
-	if (!wq_place_due(&w->sim->place, &view, i))
+	/* A worker that is being woken has work of its own. */
+	if ((c->running == NONE && c->nr) ||
+	    !wq_place_due(&w->sim->place, &view, i))
 		return;
 	c->balanced = w->now;
-	w->out->scans++;
+	w->result.scans++;
 	from = wq_place_victim(&w->sim->place, &view, i);
 	if (from == i)
 		return;
 	job = pop(w, &w->cpu[from]);
 	w->job[job].stolen++;
-	w->out->steals++;
-	enqueue(w, i, job);
+	w->result.steals++;
+	/* Who looks is awake. */
+	if (c->running == NONE)
+		start(w, i, job);
+	else
+		enqueue(w, i, job);
 }
 
 static bool any_queued(const struct world *w)
@@ -252,16 +284,14 @@ static bool any_queued(const struct world *w)
 
 static uint64_t next_event(const struct world *w)
 {
-	const struct wq_place *place = &w->sim->place;
-	uint64_t next = UINT64_MAX;
+	uint64_t next = NEVER;
 	bool queued = any_queued(w);
 
 	if (w->arrived < w->nr)
 		next = w->job[w->arrived].arrive_ns;
 	for (size_t i = 0; i < nr_cpus(w); i++) {
 		const struct cpu *c = &w->cpu[i];
-		uint64_t factor = c->running == NONE ? 1 : place->busy_factor;
-		uint64_t scan = c->balanced + place->balance_ns * factor;
+		uint64_t scan = c->balanced + period(w, c);
 		uint64_t at = event_of(w, c);
 
 		next = at < next ? at : next;
@@ -274,12 +304,19 @@ static uint64_t next_event(const struct world *w)
 static void run(struct world *w)
 {
 	while (w->done < w->nr) {
+		bool waited = any_queued(w);
+
 		w->now = next_event(w);
+		if (!waited)
+			tick_in_vain(w);
 		for (size_t i = 0; i < nr_cpus(w); i++)
 			advance(w, i);
 		while (w->arrived < w->nr &&
 		       w->job[w->arrived].arrive_ns <= w->now)
 			arrive(w);
+		/* Those whose wake takes no time. */
+		for (size_t i = 0; i < nr_cpus(w); i++)
+			advance(w, i);
 		for (size_t i = 0; any_queued(w) && i < nr_cpus(w); i++)
 			balance(w, i);
 	}
@@ -306,9 +343,12 @@ static int build(struct world *w)
 			sim->topo->cpu[i].capacity * (1000 - lost) / 1000;
 		w->cpu[i].capacity += !w->cpu[i].capacity;
 		w->cpu[i].running = NONE;
+		w->cpu[i].awake = NEVER;
 	}
-	for (size_t k = 0; k < w->nr; k++)
+	for (size_t k = 0; k < w->nr; k++) {
 		w->left[k] = w->job[k].work_ns;
+		w->job[k].splits = w->job[k].stolen = 0;
+	}
 	return 0;
 }
 
@@ -328,22 +368,23 @@ static int check(const struct wq_sim *sim, const struct wq_sim_job *jobs,
 int wq_sim_run(const struct wq_sim *sim, struct wq_sim_job *jobs, size_t nr,
 	       struct wq_sim_result *out)
 {
-	struct world w = { .sim = sim, .job = jobs, .nr = nr, .out = out };
+	struct world w = { .sim = sim, .job = jobs, .nr = nr };
 	int err = check(sim, jobs, nr);
 
-	memset(out, 0, sizeof(*out));
-	if (err || !nr)
+	if (err)
 		return err;
-	for (size_t k = 0; k < nr; k++)
-		jobs[k].splits = jobs[k].stolen = 0;
-	err = build(&w);
-	if (!err)
-		run(&w);
+	if (nr) {
+		err = build(&w);
+		if (!err)
+			run(&w);
+	}
 	free(w.queues);
 	free(w.left);
 	free(w.came);
 	free(w.started);
 	free(w.cpu);
 	free(w.view);
+	if (!err)
+		*out = w.result;
 	return err;
 }

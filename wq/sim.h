@@ -42,7 +42,8 @@ struct wq_sim_job {
  * struct wq_sim - the machine
  * @lost_permille: by CPU, the share of its capacity that interrupts take; NULL
  *	for none
- * @wake_ns: from waking a worker to its first instruction
+ * @wake_ns: from waking a worker to its first instruction; the job waits in the
+ *	queue meanwhile, and its CPU runs nothing
  */
 struct wq_sim {
 	const struct wq_topo *topo;
@@ -51,17 +52,31 @@ struct wq_sim {
 	uint64_t wake_ns;
 };
 
-/** struct wq_sim_result - @makespan_ns: when the last job ended */
+/**
+ * struct wq_sim_result - of the whole run
+ * @makespan_ns: when the last job ended
+ * @work_ns: what all CPUs did, at capacity 1024: the sum over all jobs
+ * @ready_ns: sum over all jobs of start - arrive
+ * @scans: times a CPU looked for the work of others while some waited
+ */
 struct wq_sim_result {
 	uint64_t makespan_ns;
-	uint64_t ready_ns; /* sum over all jobs of start - arrive */
+	uint64_t work_ns;
+	uint64_t ready_ns;
 	uint64_t steals;
 	uint64_t splits;
-	uint64_t scans; /* times a CPU looked for the work of others */
+	uint64_t scans;
 };
 
-/** wq_sim_run() - Return: 0; -EINVAL for jobs out of order or without work, and
- * for a @place without balance_ns or busy_factor; -ENOMEM */
+/**
+ * wq_sim_run() - all of @jobs, from the first arrival to the last end
+ * @jobs: their out fields are set on success
+ * @out: set on success
+ *
+ * Return: 0; -EINVAL for jobs out of order, without work or on a CPU that is
+ * not there, for a share lost of more than 1000, and for a @place without
+ * balance_ns or busy_factor; -ENOMEM.
+ */
 int wq_sim_run(const struct wq_sim *sim, struct wq_sim_job *jobs, size_t nr,
 	       struct wq_sim_result *out);
 

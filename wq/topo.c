@@ -255,7 +255,9 @@ static int number(const char **text)
 
 int wq_cpulist_parse(const char *text, cpu_set_t *set)
 {
-	CPU_ZERO(set);
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
 	for (;;) {
 		int first = number(&text), last = first;
 
@@ -266,9 +268,13 @@ int wq_cpulist_parse(const char *text, cpu_set_t *set)
 		if (first < 0 || last < first)
 			return -EINVAL;
 		for (int i = first; i <= last; i++)
-			CPU_SET(i, set);
+			CPU_SET(i, &cpus);
 		if (*text != ',')
-			return !*text || strcmp(text, "\n") == 0 ? 0 : -EINVAL;
+			break;
 		text++;
 	}
+	if (*text && strcmp(text, "\n") != 0)
+		return -EINVAL;
+	*set = cpus;
+	return 0;
 }

@@ -48,7 +48,10 @@ enum wq_scope {
 /**
  * struct wq_topo_cpu - one CPU that is there
  * @cpu: its number
- * @package, @core: physical_package_id and core_id
+ * @package: physical_package_id
+ * @core: with @package equal, equal means SMT siblings.  From sysfs it is the
+ *	least CPU of thread_siblings_list: core_id begins anew in each cluster
+ *	where an arm64 device tree describes the machine
  * @cache: a number for its last-level cache; equal means shared
  * @node: NUMA node
  * @capacity: 1 to WQ_CAPACITY; WQ_CAPACITY where sysfs has no cpu_capacity
@@ -123,7 +126,7 @@ int wq_scope_parse(const char *name);
  * A scope whose source is missing (no cache folder, no node folder, no
  * thread_siblings) is refused rather than taken to be one of the others.
  *
- * Return: 0, or -ENODEV with what is possible in @err.
+ * Return: 0, or -ENODEV with what is possible in @err; -EINVAL for no scope.
  */
 int wq_scope_known(const struct wq_topo *topo, enum wq_scope scope,
 		   struct wq_error *err);
@@ -131,7 +134,8 @@ int wq_scope_known(const struct wq_topo *topo, enum wq_scope scope,
 /** wq_cpulist_format() - "0-3,8" into @buf; cut short with "..." if too long */
 void wq_cpulist_format(const cpu_set_t *set, char *buf, size_t size);
 
-/** wq_cpulist_parse() - Return: 0, or -EINVAL for anything but "0-3,8" */
+/** wq_cpulist_parse() - Return: 0, or -EINVAL for anything but "0-3,8", and @set
+ * is as it was */
 int wq_cpulist_parse(const char *text, cpu_set_t *set);
 
 #endif /* WQ_TOPO_H */

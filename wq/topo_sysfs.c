@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static int number(const struct source *src, int cpu, const char *name,
 		return wq_fail(src->err, -code, "cpu%d/%s: %s", cpu, name,
 			       strerror(-code));
 	value = strtol(buf, &end, 10);
-	if (end == buf || *end || value < -1 || value > 1 << 30)
+	if (end == buf || *end || value < -1 || value > INT_MAX)
 		return wq_fail(src->err, EINVAL,
 			       "cpu%d/%s: '%.40s' is no number", cpu, name,
 			       buf);
@@ -66,18 +67,43 @@ static int number(const struct source *src, int cpu, const char *name,
 	return 0;
 }
 
-/* The least CPU that shares the last-level cache stands for the cache. */
+/* The least CPU of a list in the CPU's folder, which stands for what its CPUs
+ * share; -1 where there is no such file. */
+static int least_of(const struct source *src, int cpu, const char *name,
+		    int *out)
+{
+	char buf[4096];
+	cpu_set_t shared;
+	int code = slurp(buf, sizeof(buf), "%s/devices/system/cpu/cpu%d/%s",
+			 src->sysfs, cpu, name);
+
+	*out = -1;
+	if (code == -ENOENT)
+		return 0;
+	if (code)
+		return wq_fail(src->err, -code, "cpu%d/%s: %s", cpu, name,
+			       strerror(-code));
+	if (wq_cpulist_parse(buf, &shared) < 0)
+		return wq_fail(src->err, EINVAL,
+			       "cpu%d/%s: '%.40s' is no list of CPUs", cpu,
+			       name, buf);
+	for (*out = 0; !CPU_ISSET(*out, &shared); ++*out)
+		;
+	return 0;
+}
+
+/* Of the last-level cache. */
 static int cache_of(const struct source *src, int cpu, int *out)
 {
-	char name[64], buf[4096];
-	int best = -1, level, index = -1;
-	cpu_set_t shared;
+	int best = -1, level, index = -1, code;
+	char name[64];
 
 	*out = -1;
 	for (int i = 0; i < MOST_CACHES; i++) {
 		snprintf(name, sizeof(name), "cache/index%d/level", i);
-		if (number(src, cpu, name, -1, &level) < 0)
-			return -EINVAL;
+		code = number(src, cpu, name, -1, &level);
+		if (code < 0)
+			return code;
 		if (level > best) {
 			best = level;
 			index = i;
@@ -85,18 +111,8 @@ static int cache_of(const struct source *src, int cpu, int *out)
 	}
 	if (index < 0)
 		return 0;
-	if (slurp(buf, sizeof(buf),
-		  "%s/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list",
-		  src->sysfs, cpu, index) < 0)
-		return 0;
-	if (wq_cpulist_parse(buf, &shared) < 0)
-		return wq_fail(src->err, EINVAL,
-			       "cpu%d/cache/index%d/shared_cpu_list: '%.40s' "
-			       "is no list of CPUs",
-			       cpu, index, buf);
-	for (*out = 0; !CPU_ISSET(*out, &shared); ++*out)
-		;
-	return 0;
+	snprintf(name, sizeof(name), "cache/index%d/shared_cpu_list", index);
+	return least_of(src, cpu, name, out);
 }
 
 static int read_cpu(const struct source *src, struct wq_topo *topo,
@@ -107,7 +123,8 @@ static int read_cpu(const struct source *src, struct wq_topo *topo,
 	code = number(src, c->cpu, "topology/physical_package_id", -1,
 		      &c->package);
 	if (!code)
-		code = number(src, c->cpu, "topology/core_id", -1, &c->core);
+		code = least_of(src, c->cpu, "topology/thread_siblings_list",
+				&c->core);
 	if (!code)
 		code = number(src, c->cpu, "cpu_capacity", -1, &capacity);
 	if (!code)
@@ -117,8 +134,6 @@ static int read_cpu(const struct source *src, struct wq_topo *topo,
 	topo->has_smt = topo->has_smt && c->core >= 0;
 	topo->has_cache = topo->has_cache && c->cache >= 0;
 	topo->has_capacity = topo->has_capacity && capacity >= 0;
-	if (c->core < 0)
-		c->core = c->cpu;
 	if (capacity == 0 || capacity > WQ_CAPACITY)
 		return wq_fail(src->err, EINVAL,
 			       "cpu%d/cpu_capacity: %d is not within 1 to %d",
@@ -127,7 +142,7 @@ static int read_cpu(const struct source *src, struct wq_topo *topo,
 	return 0;
 }
 
-/* Which node each CPU is in; without a node folder all are in node 0. */
+/* Which node each CPU is in; has_numa only when all nodes tell. */
 static int read_nodes(const struct source *src, struct wq_topo *topo)
 {
 	char buf[4096];
@@ -164,8 +179,12 @@ static int read_nodes(const struct source *src, struct wq_topo *topo)
 static void level_out(struct wq_topo *topo)
 {
 	for (size_t i = 0; i < topo->nr; i++) {
+		if (!topo->has_smt)
+			topo->cpu[i].core = topo->cpu[i].cpu;
 		if (!topo->has_cache)
 			topo->cpu[i].cache = 0;
+		if (!topo->has_numa)
+			topo->cpu[i].node = 0;
 		if (!topo->has_capacity)
 			topo->cpu[i].capacity = WQ_CAPACITY;
 	}

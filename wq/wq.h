@@ -108,8 +108,11 @@ void wq_work_init(struct wq_work *work, void (*fn)(struct wq_work *work),
  *	pod; 0 is not at all
  * @handoff_ns: cost of a hand-off to another CPU, beyond which local-first
  *	spreads; 0: measured by wq_pools_new()
- * @place: switches, migration_cost_ns, balance_ns, busy_factor, budget_ns for
- *	local-first; @place.spread_ns is @handoff_ns
+ * @place: for local-first: the switches; migration_cost_ns, of which 0 is
+ *	@handoff_ns and 1 is next to none; budget_ns, of which 0 is the same.
+ *	spread_ns is @handoff_ns.  balance_ns and busy_factor do nothing here, as
+ *	a worker looks at others' queues whenever its own is empty, and never
+ *	before: they are for wq/sim.h
  * @trace_events: a thread's trace ring; 0 is 4096
  * @exclusive_lock: one mutex around queueing and claiming, to measure what it
  *	costs; -ENOTSUP but in wq-bench.a
