@@ -4,8 +4,9 @@
  * Items run once for each time they were queued, never twice at once, wherever
  * they come from.
  */
+#define WQ_BENCH /* as what it is linked with */
 #include "t/tap.h"
-#include "t/wq_help.h"
+#include "t/wq_meas.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -205,6 +206,16 @@ static void *one_item(void *arg)
 	return NULL;
 }
 
+static unsigned int count_issuers(void)
+{
+	struct wq_worker *worker = atomic_load(&pools->all);
+	unsigned int n = 0;
+
+	for (; worker; worker = worker->next)
+		n += atomic_load(&worker->role) == WQ_ISSUER;
+	return n;
+}
+
 static void test_foreign(const char *mode)
 {
 	static struct item item[200];
@@ -221,6 +232,8 @@ static void test_foreign(const char *mode)
 	for (size_t i = 0; i < 200; i++)
 		bad += atomic_load(&item[i].runs) != 1;
 	is_uint(bad, 0, "%s: threads may come, queue and go", mode);
+	/* At most the record of the threads above and that of this one. */
+	ok(count_issuers() <= 2, "and leave their records to the next");
 	wq_help_close(pools, wq);
 }
 
@@ -280,7 +293,7 @@ static void test_two_pools(void)
 
 int main(void)
 {
-	plan(10 + 8 * MODES);
+	plan(10 + 9 * MODES);
 	test_return_values();
 	for (size_t i = 0; i < MODES; i++) {
 		test_free(modes[i]);

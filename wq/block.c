@@ -145,12 +145,17 @@ void wq_blocking_begin(void)
 	struct wq_worker *self = wq_running;
 	struct wq *wq;
 
-	if (!self || self->blocking++ || atomic_load(&self->role) != WQ_PRIMARY)
+	if (!self || self->blocking++)
+		return;
+	if (atomic_load(&self->role) == WQ_ISSUER)
+		wq_run_elsewhere(self);
+	if (atomic_load(&self->role) != WQ_PRIMARY)
 		return;
 	wq = atomic_load_explicit(&self->wq, memory_order_relaxed);
 	if (wq_replace(self))
 		atomic_fetch_add(&wq->cm_wakeups, 1);
-	else
+	else if (atomic_load(&self->role) == WQ_PRIMARY)
+		/* Else the watch has just done it. */
 		atomic_fetch_add(&wq->mayday, 1);
 }
 

@@ -32,10 +32,9 @@ static bool from_slot(struct wq_work *work)
 	return slot && wq_ring_take(slot, work);
 }
 
-/* Of an overflow list, or of those an inline job left for later.  The others
- * go to the home's overflow list, with a wake as if just queued. */
-static bool from_list(struct wq_pools *pools, struct wq_list *list,
-		      const struct wq_work *work)
+/* It is an overflow list, or holds those that an inline job left for later. */
+bool wq_spill(struct wq_pools *pools, struct wq_list *list,
+	      const struct wq_work *work)
 {
 	struct wq_work *item = wq_list_take(list);
 	bool found = false;
@@ -50,27 +49,18 @@ static bool from_list(struct wq_pools *pools, struct wq_list *list,
 			continue;
 		}
 		wq_list_push(&home->overflow, item);
+		/* As if it were just queued. */
 		wq_wake(pools, home, 0, 0);
 	}
 	return found;
 }
 
-/* Return: the gate whose inbox @list is, or NULL. */
-static struct wq_gate *gate_of(struct wq *wq, const struct wq_list *list)
-{
-	for (size_t i = 0; i < wq->nr_gates; i++)
-		if (&wq->gate[i].inbox == list)
-			return &wq->gate[i];
-	return NULL;
-}
-
 /* @active: whether the gate had let it through. */
-static bool take_back(struct wq_pools *pools, struct wq *wq,
-		      struct wq_work *work, bool *active)
+static bool take_back(struct wq_pools *pools, struct wq_work *work,
+		      bool *active)
 {
 	struct wq_work *let = NULL;
 	struct wq_list *list;
-	struct wq_gate *gate;
 	bool taken;
 
 	*active = true;
@@ -79,11 +69,10 @@ static bool take_back(struct wq_pools *pools, struct wq *wq,
 	list = atomic_load(&work->list);
 	if (!list)
 		return false;
-	gate = gate_of(wq, list);
-	if (!gate)
-		return from_list(pools, list, work);
+	if (!list->gate)
+		return wq_spill(pools, list, work);
 	*active = false;
-	taken = wq_gate_take(gate, work, &let);
+	taken = wq_gate_take(list->gate, work, &let);
 	wq_let(pools, let);
 	return taken;
 }
@@ -100,10 +89,12 @@ bool wq_cancel_work(struct wq_work *work)
 		if (!(atomic_load(&work->state) & WQ_PENDING))
 			return false;
 		wq = atomic_load(&work->wq);
-		if (wq && take_back(wq->pools, wq, work, &active))
+		if (wq && take_back(wq->pools, work, &active))
 			break;
 		sched_yield();
 	}
+	/* It may have run, and come here from another workqueue. */
+	wq = atomic_load(&work->wq);
 	pools = wq->pools;
 	home = (size_t)work->home;
 	colour = work->colour;
@@ -111,6 +102,8 @@ bool wq_cancel_work(struct wq_work *work)
 		wq_let(pools, wq_gate_done(&wq->gate[work->gate]));
 	atomic_fetch_add_explicit(&wq->shard[home].cancelled, 1,
 				  memory_order_relaxed);
+	/* Not to be found when it is on its way to another. */
+	atomic_store_explicit(&work->list, NULL, memory_order_relaxed);
 	atomic_fetch_and(&work->state, ~WQ_PENDING);
 	wq_count_out(pools, wq, home, colour);
 	return true;

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 
 /* Whoever may have changed what a waiter waits for. */
 static void tell_waiters(struct wq_pools *pools)
@@ -50,7 +51,8 @@ void wq_count_out(struct wq_pools *pools, struct wq *wq, size_t home,
 	tell_waiters(pools);
 }
 
-/* Return: whether it had to wait. */
+/* Return: whether it had to wait.  What an item waits for may stand behind it,
+ * so that it blocks. */
 bool wq_wait(struct wq_pools *pools, bool (*over)(void *arg), void *arg)
 {
 	bool waited = false;
@@ -61,9 +63,13 @@ bool wq_wait(struct wq_pools *pools, bool (*over)(void *arg), void *arg)
 
 		if (over(arg))
 			break;
+		if (!waited)
+			wq_blocking_begin();
 		waited = true;
 		wq_futex_wait(&pools->events, event, UINT64_MAX);
 	}
+	if (waited)
+		wq_blocking_end();
 	atomic_fetch_sub(&pools->waiters, 1);
 	return waited;
 }
@@ -98,7 +104,11 @@ int wq_flush(struct wq *wq)
 {
 	if (own_item(wq))
 		return -EDEADLK;
-	pthread_mutex_lock(&wq->flushing);
+	if (pthread_mutex_trylock(&wq->flushing)) {
+		wq_blocking_begin();
+		pthread_mutex_lock(&wq->flushing);
+		wq_blocking_end();
+	}
 	atomic_fetch_xor(&wq->colour, 1);
 	wq_wait(wq->pools, old_gone, wq);
 	pthread_mutex_unlock(&wq->flushing);
@@ -119,11 +129,6 @@ int wq_drain(struct wq *wq)
 	return err;
 }
 
-static bool item_rests(void *arg)
-{
-	return !wq_work_busy(arg);
-}
-
 unsigned int wq_work_busy(struct wq_work *work)
 {
 	unsigned int busy = 0;
@@ -138,14 +143,40 @@ unsigned int wq_work_busy(struct wq_work *work)
 	return busy;
 }
 
+/* One run of an item; @number: of WQ_BEGUN, which goes round. */
+struct one_run {
+	struct wq_work *work;
+	uint16_t number;
+};
+
+static bool run_over(void *arg)
+{
+	const struct one_run *run = arg;
+	uint32_t state = atomic_load(&run->work->state);
+	int16_t later = (int16_t)(state / WQ_BEGUN - run->number);
+	unsigned int busy = wq_work_busy(run->work);
+
+	/* The next one begins when this one has ended; until this one begins
+	 * the item is pending, or was taken back. */
+	return later > 0 || !busy || (later == 0 && !(busy & WQ_BUSY_RUNNING));
+}
+
 int wq_flush_work(struct wq_work *work)
 {
 	struct wq_worker *last = atomic_load(&work->last);
+	uint32_t state = atomic_load(&work->state);
+	struct one_run run = { .work = work };
+	struct wq *wq;
 
 	if (last && last == wq_running && wq_work_busy(work) & WQ_BUSY_RUNNING)
 		return -EDEADLK;
 	if (!wq_work_busy(work))
 		return 0;
-	wq_wait(last ? last->pools : work->wq->pools, item_rests, work);
+	run.number =
+		(uint16_t)(state / WQ_BEGUN + (state & WQ_PENDING ? 1 : 0));
+	/* Whoever has made it pending says where in a moment. */
+	while (!(wq = atomic_load(&work->wq)))
+		sched_yield();
+	wq_wait(last ? last->pools : wq->pools, run_over, &run);
 	return 1;
 }

@@ -33,6 +33,7 @@ int wq_gates_init(struct wq *wq, size_t nr, uint32_t max)
 	for (size_t i = 0; i < nr; i++) {
 		wq->gate[i].max = max;
 		wq->gate[i].tail = &wq->gate[i].head;
+		wq->gate[i].inbox.gate = &wq->gate[i];
 	}
 	return 0;
 }

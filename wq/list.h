@@ -11,8 +11,12 @@
 
 #include "wq/wq.h"
 
+struct wq_gate;
+
+/** struct wq_list - @gate: set before it is used: whose inbox it is, or NULL */
 struct wq_list {
 	_Atomic(struct wq_work *) newest;
+	struct wq_gate *gate;
 };
 
 /**

@@ -32,8 +32,14 @@
 
 #include <pthread.h>
 
-#define WQ_PENDING 1u    /* of work->state: it is queued or held back */
-#define WQ_DISABLE 0x10u /* added for each wq_cancel_work_sync() under way */
+/*
+ * work->state: whether it is queued or held back; how many
+ * wq_cancel_work_sync() are under way, in steps of WQ_DISABLE; and, in steps of
+ * WQ_BEGUN and going round, how often it has begun to run.
+ */
+#define WQ_PENDING 1u
+#define WQ_DISABLE 0x10u
+#define WQ_BEGUN   0x10000u
 
 /**
  * struct wq_pod - homes whose workers serve each other's queues
@@ -145,6 +151,7 @@ struct wq_worker {
 	bool draining;                      /* O: issuer: in wq_run_inline() */
 	bool ready;                /* O: issuer: can record inline jobs */
 	struct wq_list deferred;   /* issuer: queued by its own inline job */
+	struct wq_list chain;      /* issuer: before those, oldest first */
 	struct wq_place_cpu *view; /* O: room for one picture of the homes */
 
 	bool left;                       /* L: issuer: its thread ended */
@@ -385,6 +392,8 @@ void wq_let(struct wq_pools *pools, struct wq_work *work);
 /* run.c */
 void wq_run(struct wq_worker *worker, struct wq_work *work, uint64_t id,
 	    uint32_t depth);
+/* Leave what waits behind an inline job to the workers. */
+void wq_run_elsewhere(struct wq_worker *issuer);
 void wq_run_inline(struct wq_worker *issuer, struct wq_work *work);
 
 /* adopt.c */
@@ -406,6 +415,12 @@ uint8_t wq_count_in(struct wq_pools *pools, struct wq *wq, size_t home);
 void wq_count_out(struct wq_pools *pools, struct wq *wq, size_t home,
 		  unsigned int colour);
 bool wq_wait(struct wq_pools *pools, bool (*over)(void *arg), void *arg);
+
+/* cancel.c */
+/* Empty a list into the homes' queues, all but @work.  Return: whether that was
+ * there. */
+bool wq_spill(struct wq_pools *pools, struct wq_list *list,
+	      const struct wq_work *work);
 
 /* block.c */
 bool wq_replace(struct wq_worker *worker);

@@ -46,9 +46,11 @@ static bool publish_inline(struct wq_pools *pools, struct wq_work *work)
 {
 	struct wq_worker *self = wq_issuer(pools);
 
-	/* A worker that queues while it drains what other modes left. */
-	if (!self || atomic_load_explicit(&self->role, memory_order_relaxed) !=
-			     WQ_ISSUER)
+	/* A worker that queues while it drains what other modes left; or an
+	 * inline job that blocks, perhaps until this one has run. */
+	if (!self || self->blocking ||
+	    atomic_load_explicit(&self->role, memory_order_relaxed) !=
+		    WQ_ISSUER)
 		return false;
 	if (!self->ready && pools->lat) {
 		if (wq_lat_prepare(self->lat, work->mode, &pools->cpus) < 0)
@@ -57,6 +59,8 @@ static bool publish_inline(struct wq_pools *pools, struct wq_work *work)
 	}
 	if (pools->lat && !work->eligible)
 		work->t2 = wq_stamp();
+	/* It rests in no gate any more, which may go before it does. */
+	atomic_store_explicit(&work->list, NULL, memory_order_relaxed);
 	wq_run_inline(self, work);
 	return true;
 }
@@ -131,10 +135,10 @@ static bool set_pending(struct wq_work *work)
 		atomic_load_explicit(&work->state, memory_order_relaxed);
 
 	do {
-		if (state)
+		if (state % WQ_BEGUN)
 			return false;
 	} while (!atomic_compare_exchange_weak(&work->state, &state,
-					       WQ_PENDING));
+					       state | WQ_PENDING));
 	return true;
 }
 

@@ -45,7 +45,8 @@ static void own(struct wq_worker *worker, struct wq_work *work, struct wq *wq)
 			      memory_order_relaxed);
 	atomic_store(&worker->current, (uintptr_t)work);
 	atomic_store_explicit(&work->last, worker, memory_order_relaxed);
-	atomic_fetch_and(&work->state, ~WQ_PENDING);
+	/* It is pending, so this takes that away and counts. */
+	atomic_fetch_add(&work->state, WQ_BEGUN - WQ_PENDING);
 }
 
 /* The item was queued again while it ran: now it may go on. */
@@ -150,6 +151,7 @@ static void call(struct wq_worker *worker, struct wq_work *work,
 	wq_trace_event(worker->trace, WQ_EVENT_END, job->t7, job->id, 0);
 	job->end_cpu = (int16_t)wq_cpu_now();
 	worker->free = job->t7;
+	worker->blocking = 0;
 	wq_running = outer;
 }
 
@@ -189,6 +191,32 @@ static void look_at_mode(struct wq_worker *issuer)
 	issuer->free = 0;
 }
 
+/* The next of those that inline jobs left for later.  The rest stays where
+ * others find it: the next job may take it back, or wait for it. */
+static struct wq_work *next_deferred(struct wq_worker *issuer)
+{
+	/* Acquire: a job of ours wrote it, but others may have linked it. */
+	struct wq_work *work = atomic_exchange(&issuer->chain.newest, NULL);
+	struct wq_work *item;
+
+	if (!work) {
+		work = wq_list_take(&issuer->deferred);
+		for (item = work; item; item = item->next)
+			atomic_store_explicit(&item->list, &issuer->chain,
+					      memory_order_relaxed);
+	}
+	/* Nobody else fills it, so it is empty still.  Release: the links. */
+	if (work)
+		atomic_store(&issuer->chain.newest, work->next);
+	return work;
+}
+
+void wq_run_elsewhere(struct wq_worker *issuer)
+{
+	wq_spill(issuer->pools, &issuer->chain, NULL);
+	wq_spill(issuer->pools, &issuer->deferred, NULL);
+}
+
 void wq_run_inline(struct wq_worker *issuer, struct wq_work *work)
 {
 	bool nested = atomic_load_explicit(&issuer->current,
@@ -198,14 +226,10 @@ void wq_run_inline(struct wq_worker *issuer, struct wq_work *work)
 		wq_list_push(&issuer->deferred, work);
 		return;
 	}
-	work->next = NULL;
 	issuer->draining = true;
-	while (work) {
-		struct wq_work *next = work->next;
-
+	for (; work; work = next_deferred(issuer)) {
 		look_at_mode(issuer);
 		wq_run(issuer, work, wq_inline_id(issuer), 0);
-		work = next ? next : wq_list_take(&issuer->deferred);
 	}
 	issuer->draining = false;
 }

@@ -246,7 +246,7 @@ int wq_flush(struct wq *wq);
 /** wq_drain() - until the workqueue is empty; items may still queue items */
 int wq_drain(struct wq *wq);
 
-/** wq_flush_work() - until the last queueing of the item has run
+/** wq_flush_work() - until the last queueing of the item before this has run
  * Return: 1 if there was something to wait for, 0 if not, -EDEADLK from it. */
 int wq_flush_work(struct wq_work *work);
 
@@ -267,8 +267,10 @@ unsigned int wq_work_busy(struct wq_work *work);
 /**
  * wq_blocking_begin(), wq_blocking_end() - around what blocks inside an item
  *
- * Another worker takes the CPU's queue over for the rest of the item.  Nothing
- * happens outside of a worker, or when nested.
+ * Another worker takes the CPU's queue over for the rest of the item.  In mode
+ * inline the workers take over what the item has queued and queues in between.
+ * Nothing happens outside of an item, or when nested.  wq_flush() and all that
+ * wait do this by themselves.
  */
 void wq_blocking_begin(void);
 void wq_blocking_end(void);
