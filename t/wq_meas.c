@@ -60,24 +60,33 @@ void wq_meas_flush(struct wq *wq)
 	     stats.name);
 }
 
-static uint64_t sum(struct wq_pools *pools, bool wakes)
+static struct wq_cpu_stats sum(struct wq_pools *pools)
 {
-	struct wq_cpu_stats stats;
-	uint64_t n = 0;
+	struct wq_cpu_stats all = { .wakes = 0 }, one;
 
-	for (size_t i = 0; !wq_cpu_stats(pools, i, &stats); i++)
-		n += wakes ? stats.wakes : stats.queued + stats.overflowed;
-	return n;
+	for (size_t i = 0; !wq_cpu_stats(pools, i, &one); i++) {
+		all.recalls += one.recalls;
+		all.wakes += one.wakes;
+		all.queued += one.queued + one.overflowed;
+	}
+	return all;
 }
 
 uint64_t wq_meas_wakes(struct wq_pools *pools)
 {
-	return sum(pools, true);
+	struct wq_cpu_stats all = sum(pools);
+
+	return all.wakes - all.recalls;
+}
+
+uint64_t wq_meas_recalls(struct wq_pools *pools)
+{
+	return sum(pools).recalls;
 }
 
 uint64_t wq_meas_queued(struct wq_pools *pools)
 {
-	return sum(pools, false);
+	return sum(pools).queued;
 }
 
 bool wq_meas_pin(int cpu)

@@ -35,8 +35,12 @@ void wq_seen_on(struct wq *wq, struct wq_seen *seen, int cpu, uint64_t spin_ns);
 /** wq_meas_flush() - the same as wq_flush(), but bail() when it takes minutes */
 void wq_meas_flush(struct wq *wq);
 
-/** wq_meas_wakes(), wq_meas_queued() - over all CPUs */
+/**
+ * wq_meas_wakes(), wq_meas_recalls(), wq_meas_queued() - over all CPUs; the
+ * first without the second
+ */
 uint64_t wq_meas_wakes(struct wq_pools *pools);
+uint64_t wq_meas_recalls(struct wq_pools *pools);
 uint64_t wq_meas_queued(struct wq_pools *pools);
 
 /** wq_meas_pin() - the calling thread, to @cpu; false when that is refused */

@@ -77,6 +77,7 @@ int wq_cpu_stats(struct wq_pools *pools, size_t index, struct wq_cpu_stats *out)
 	out->queued = atomic_load(&home->ring.tail);
 	out->overflowed = atomic_load(&home->overflowed);
 	out->wakes = atomic_load(&home->wakes);
+	out->recalls = atomic_load(&home->recalls);
 	out->lost = atomic_load(&home->lost);
 	/* The lock: a spare gets its home under it. */
 	pthread_mutex_lock(&pools->lock);

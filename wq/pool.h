@@ -86,6 +86,8 @@ struct wq_home {
 	_Atomic uint64_t overflowed;             /* A: counter */
 	_Atomic uint64_t wakes;                  /* A: counter */
 	_Atomic uint32_t helpers;       /* A: woken to steal from here */
+	_Atomic uint64_t called_to;     /* A: see book_wake() in wake.c */
+	_Atomic uint64_t recalls;       /* A: counter */
 	uint64_t stall_head;            /* O: the watch's */
 	uint64_t stall_since;           /* O: the watch's, ns */
 	uint64_t stall_said;            /* O: the watch's */

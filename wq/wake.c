@@ -94,8 +94,34 @@ static uint64_t depth(struct wq_pools *pools, struct wq_pod *pod,
 	return sum;
 }
 
-/* @id: of the job that this is for, 0 for none in particular. */
-static void rouse(struct wq_pools *pools, struct wq_home *home, uint64_t id)
+/*
+ * Local-first: somebody is woken for a job that waits at @home.  Which one is
+ * not settled, so the wakes are booked on the tickets from the oldest on, one
+ * each.  When all have theirs, this is a second call for one of them: a helper
+ * came and was not allowed to take it yet, or took another.
+ */
+static void book_wake(struct wq_home *home)
+{
+	uint64_t to = atomic_load(&home->called_to), next;
+
+	do {
+		uint64_t head = atomic_load(&home->ring.head);
+
+		next = to > head ? to : head;
+		if (next >= atomic_load(&home->ring.tail)) {
+			atomic_fetch_add(&home->recalls, 1);
+			return;
+		}
+	} while (
+		!atomic_compare_exchange_weak(&home->called_to, &to, next + 1));
+}
+
+/*
+ * @id: of the job that this is for, 0 for none in particular
+ * @due: where it waits, if the wake is to be booked there, or NULL
+ */
+static void rouse(struct wq_pools *pools, struct wq_home *home, uint64_t id,
+		  struct wq_home *due)
 {
 	struct wq_worker *self;
 
@@ -109,6 +135,8 @@ static void rouse(struct wq_pools *pools, struct wq_home *home, uint64_t id)
 			wq_trace_event(self->trace, WQ_EVENT_WAKE, wq_stamp(),
 				       id, (uint64_t)worker->stat.tid);
 	}
+	if (due)
+		book_wake(due);
 	wq_call(home);
 	/* Release: what the sleeper was told with it, such as ->help. */
 	atomic_store(&home->park, 0);
@@ -129,7 +157,8 @@ static bool wake_pod(struct wq_pools *pools, struct wq_plan *plan,
 		if (depth(pools, pod, waking) > waking)
 			home = choose(pools, plan, pod);
 		if (home) {
-			rouse(pools, home, id);
+			/* Local-first: a pod is one home. */
+			rouse(pools, home, id, plan->steal ? home : NULL);
 			return true;
 		}
 		if (atomic_fetch_sub(&pod->waking, 1) > 1 ||
@@ -180,7 +209,7 @@ static bool wake_local(struct wq_pools *pools, struct wq_plan *plan,
 			continue;
 		atomic_fetch_add(&pod->waking, 1);
 		if (call_help(pod, other, home)) {
-			rouse(pools, other, id);
+			rouse(pools, other, id, home);
 			return true;
 		}
 		atomic_fetch_sub(&pod->waking, 1);

@@ -27,7 +27,8 @@
  * queues makes the job visible, looks for idle workers, and wakes the one that
  * went idle last.  At most one wake an enqueue, and none while as many workers
  * are on their way as jobs wait; the woken worker wakes the next while a
- * backlog remains.
+ * backlog remains.  Local-first may call a helper again for a job that one came
+ * for in vain, and counts that.
  *
  * Functions may be called by any thread, also from a work item, unless they
  * say otherwise.  Errors are negative errno.
@@ -315,6 +316,7 @@ void wq_stats(struct wq *wq, struct wq_stats *out);
  * @started: jobs started by its workers; @elsewhere: of those, on another CPU
  *	than the issuer's
  * @wakes: times that a worker was woken for a job; @idle_wakes: it found none
+ * @recalls: wakes for jobs of this queue that each had a wake before; local-first
  * @stolen: jobs its workers took from other CPUs' queues
  * @repatriated: times that a worker was brought back into its pod
  * @moved: jobs started under another mode than they were queued under
@@ -330,6 +332,7 @@ struct wq_cpu_stats {
 	uint64_t elsewhere;
 	uint64_t wakes;
 	uint64_t idle_wakes;
+	uint64_t recalls;
 	uint64_t stolen;
 	uint64_t repatriated;
 	uint64_t moved;
