@@ -56,7 +56,7 @@ struct options {
 struct bench {
 	struct options opt;
 	int cpu[2]; /* the second is -1 where there is only one */
-	struct json json;
+	struct verity_json json;
 	uint64_t backward; /* as in struct dispatch_sample */
 };
 
@@ -213,38 +213,38 @@ static void print_cpus(const struct bench *b)
 
 static void begin_json(struct bench *b)
 {
-	struct json *j = &b->json;
+	struct verity_json *j = &b->json;
 
-	json_object(j, NULL);
-	json_string(j, "benchmark", "dispatch");
-	json_u64(j, "rounds", b->opt.rounds);
-	json_u64(j, "idle_jobs", b->opt.idle_jobs);
-	json_u64(j, "bursts", b->opt.bursts);
-	json_string(j, "clock", wq_clock_name());
-	json_array(j, "cpus");
+	verity_json_object(j, NULL);
+	verity_json_string(j, "benchmark", "dispatch");
+	verity_json_u64(j, "rounds", b->opt.rounds);
+	verity_json_u64(j, "idle_jobs", b->opt.idle_jobs);
+	verity_json_u64(j, "bursts", b->opt.bursts);
+	verity_json_string(j, "clock", wq_clock_name());
+	verity_json_array(j, "cpus");
 	for (int i = 0; i < 2 && b->cpu[i] >= 0; i++)
-		json_u64(j, NULL, (uint64_t)b->cpu[i]);
-	json_end(j, ']');
-	json_object(j, "peers");
+		verity_json_u64(j, NULL, (uint64_t)b->cpu[i]);
+	verity_json_end(j, ']');
+	verity_json_object(j, "peers");
 	for (size_t i = 0; i < PEERS; i++) {
 		printf("# %s: %s\n", peers[i]->name, peers[i]->version());
-		json_string(j, peers[i]->name, peers[i]->version());
+		verity_json_string(j, peers[i]->name, peers[i]->version());
 	}
-	json_end(j, '}');
-	json_array(j, "results");
+	verity_json_end(j, '}');
+	verity_json_array(j, "results");
 }
 
 static void end_json(struct bench *b)
 {
 	int err = 0;
 
-	json_end(&b->json, ']');
-	json_u64(&b->json, "stamps_backward", b->backward);
-	json_end(&b->json, '}');
+	verity_json_end(&b->json, ']');
+	verity_json_u64(&b->json, "stamps_backward", b->backward);
+	verity_json_end(&b->json, '}');
 	if (b->opt.json)
 		err = stats_save(&b->json, b->opt.json);
 	else
-		json_free(&b->json);
+		verity_json_free(&b->json);
 	if (err)
 		die(1, "%s: %s", b->opt.json, strerror(-err));
 }

@@ -174,43 +174,43 @@ static const char *bulk_kernel(void)
 	return "none";
 }
 
-static void json_samples(struct json *j, const char *key, const double *samples,
-			 unsigned int n)
+static void json_samples(struct verity_json *j, const char *key,
+			 const double *samples, unsigned int n)
 {
 	struct stats all = stats_of(samples, n);
 
-	json_object(j, key);
-	json_double(j, "median", all.median);
-	json_double(j, "min", all.min);
-	json_double(j, "max", all.max);
+	verity_json_object(j, key);
+	verity_json_double(j, "median", all.median);
+	verity_json_double(j, "min", all.min);
+	verity_json_double(j, "max", all.max);
 	stats_json(j, "samples", samples, n);
-	json_end(j, '}');
+	verity_json_end(j, '}');
 }
 
 static void write_json(const struct bench *b)
 {
 	const char *off = getenv("VERITY_CPU");
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 	int err;
 
-	json_object(&j, NULL);
-	json_string(&j, "benchmark", b->opt.prefix);
-	json_u64(&j, "cpu", (uint64_t)b->opt.cpu);
-	json_u64(&j, "block", b->opt.block);
-	json_u64(&j, "buffer", BUFFER);
-	json_u64(&j, "rounds", b->opt.rounds);
-	json_string(&j, "verity_cpu", off ? off : "");
-	json_string(&j, "bulk", bulk_kernel());
-	json_array(&j, "results");
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "benchmark", b->opt.prefix);
+	verity_json_u64(&j, "cpu", (uint64_t)b->opt.cpu);
+	verity_json_u64(&j, "block", b->opt.block);
+	verity_json_u64(&j, "buffer", BUFFER);
+	verity_json_u64(&j, "rounds", b->opt.rounds);
+	verity_json_string(&j, "verity_cpu", off ? off : "");
+	verity_json_string(&j, "bulk", bulk_kernel());
+	verity_json_array(&j, "results");
 	for (size_t i = 0; i < b->count; i++) {
-		json_object(&j, NULL);
-		json_string(&j, "name", b->variants[i].name);
+		verity_json_object(&j, NULL);
+		verity_json_string(&j, "name", b->variants[i].name);
 		json_samples(&j, "GB/s", b->variants[i].gbs, b->opt.rounds);
 		json_samples(&j, "ratio", b->variants[i].ratio, b->opt.rounds);
-		json_end(&j, '}');
+		verity_json_end(&j, '}');
 	}
-	json_end(&j, ']');
-	json_end(&j, '}');
+	verity_json_end(&j, ']');
+	verity_json_end(&j, '}');
 	err = stats_save(&j, b->opt.json);
 	if (err)
 		die(1, "%s: %s", b->opt.json, strerror(-err));

@@ -122,33 +122,33 @@ static void print_lines(const struct bench *b)
 	}
 }
 
-static void json_entry(struct json *j, const struct bench *b,
+static void json_entry(struct verity_json *j, const struct bench *b,
 		       const struct entry *e)
 {
-	json_object(j, NULL);
-	json_string(j, "name", e->name);
-	json_string(j, "command", e->command);
-	json_double(j, "median_s", seconds(b, e).median);
-	json_double(j, "ratio", ratio(b, e));
-	json_u64(j, "rss_kib", (uint64_t)e->rss_kib);
+	verity_json_object(j, NULL);
+	verity_json_string(j, "name", e->name);
+	verity_json_string(j, "command", e->command);
+	verity_json_double(j, "median_s", seconds(b, e).median);
+	verity_json_double(j, "ratio", ratio(b, e));
+	verity_json_u64(j, "rss_kib", (uint64_t)e->rss_kib);
 	stats_json(j, "samples_s", e->s, (size_t)b->rounds);
-	json_end(j, '}');
+	verity_json_end(j, '}');
 }
 
 static void write_json(const struct bench *b)
 {
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 	int err;
 
-	json_object(&j, NULL);
-	json_string(&j, "group", b->group);
-	json_u64(&j, "rounds", (uint64_t)b->rounds);
-	json_string(&j, "base", b->entry[0].name);
-	json_array(&j, "entries");
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "group", b->group);
+	verity_json_u64(&j, "rounds", (uint64_t)b->rounds);
+	verity_json_string(&j, "base", b->entry[0].name);
+	verity_json_array(&j, "entries");
 	for (int i = 0; i < b->count; i++)
 		json_entry(&j, b, &b->entry[i]);
-	json_end(&j, ']');
-	json_end(&j, '}');
+	verity_json_end(&j, ']');
+	verity_json_end(&j, '}');
 	err = stats_save(&j, b->json);
 	if (err)
 		die(b->json, strerror(-err));

@@ -38,7 +38,7 @@ static double queue_on_ns[MAX_ROUNDS], queue_off_ns[MAX_ROUNDS];
 static double queue_lock_ns[MAX_ROUNDS];
 static double run_on_ns[MAX_ROUNDS], run_off_ns[MAX_ROUNDS];
 static double run_lock_ns[MAX_ROUNDS];
-static struct json json;
+static struct verity_json json;
 
 static _Noreturn void die(const char *what)
 {
@@ -367,18 +367,18 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	load_calibrate();
-	json_object(&json, NULL);
+	verity_json_object(&json, NULL);
 	printf("# clock %s, %.1f MHz\n", wq_clock_name(),
 	       (double)wq_clock.hz / 1e6);
 	measure_stamps((unsigned int)rounds);
 	measure_path((unsigned int)rounds);
 	measure_lock((unsigned int)(rounds < 15 ? rounds : 15));
 	measure_switches((unsigned int)switches);
-	json_end(&json, '}');
+	verity_json_end(&json, '}');
 	if (path)
 		err = stats_save(&json, path);
 	else
-		json_free(&json);
+		verity_json_free(&json);
 	if (err)
 		fprintf(stderr, "bench-wq: %s: %s\n", path, strerror(-err));
 	if (fflush(stdout)) {

@@ -2,9 +2,9 @@
 /* Checking one file and its stored tree.  Layer: tools. */
 #include "tools/check.h"
 
+#include "merkle/json.h"
 #include "tools/exits.h"
 #include "tools/hashfile.h"
-#include "tools/json.h"
 #include "tools/out.h"
 #include "tools/progress.h"
 #include "tools/say.h"
@@ -60,24 +60,24 @@ static const char *kind_name(enum verity_damage kind)
 static void json_finding(struct verdict *v, const char *path,
 			 const struct verity_finding *f, const char *kind)
 {
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 
-	json_object(&j, NULL);
-	json_string(&j, "path", path);
-	json_u64(&j, "offset", f->pos);
-	json_u64(&j, "length", f->len);
-	json_u64(&j, "level", f->level);
-	json_string(&j, "kind", kind);
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "path", path);
+	verity_json_u64(&j, "offset", f->pos);
+	verity_json_u64(&j, "length", f->len);
+	verity_json_u64(&j, "level", f->level);
+	verity_json_string(&j, "kind", kind);
 	if (f->what.size) {
-		json_hex(&j, "want", f->what.want, f->what.size);
-		json_hex(&j, "got", f->what.got, f->what.size);
+		verity_json_hex(&j, "want", f->what.want, f->what.size);
+		verity_json_hex(&j, "got", f->what.got, f->what.size);
 	}
-	json_end(&j, '}');
+	verity_json_end(&j, '}');
 	if (j.out.err)
 		v->lines.err = j.out.err;
 	else
 		verity_text_put(&v->lines, j.out.s, j.out.len);
-	json_free(&j);
+	verity_json_free(&j);
 }
 
 void check_line(struct verdict *v, bool json, const char *path,

@@ -2,10 +2,10 @@
 /* Checking the files of a sealed tree.  Layer: tools. */
 #include "tools/check.h"
 
-#include "tools/beneath.h"
+#include "merkle/beneath.h"
+#include "merkle/json.h"
 #include "tools/exits.h"
 #include "tools/hashfile.h"
-#include "tools/json.h"
 #include "tools/locate.h"
 #include "tools/out.h"
 #include "tools/progress.h"
@@ -125,7 +125,7 @@ static void check_deep(const struct check_entry *c, int fd, struct verdict *v)
 void check_entry_run(const struct check_entry *c, struct verdict *v)
 {
 	struct verity_finding gone = { .len = c->e->size };
-	int fd = open_beneath(c->s->root, c->e->path, O_RDONLY);
+	int fd = verity_open_beneath(c->s->root, c->e->path, O_RDONLY);
 	struct stat st;
 
 	/* ENXIO: a socket, or a device that no driver has. */
@@ -222,7 +222,7 @@ static void gather(struct run *r, struct totals *t)
 static int summary(const struct run *r, const struct totals *t)
 {
 	const char *trust = locate_trust(r->s->pinned);
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 	char size[16];
 
 	human_bytes(t->bytes, size);
@@ -235,15 +235,15 @@ static int summary(const struct run *r, const struct totals *t)
 			 r->root, t->files, size, t->bad_files, t->bad, trust);
 	if (!r->o->json)
 		return t->status;
-	json_object(&j, NULL);
-	json_string(&j, "path", r->root);
-	json_string(&j, "trust", r->s->pinned ? "pinned" : "self");
-	json_u64(&j, "files", t->files);
-	json_u64(&j, "bytes", t->bytes);
-	json_u64(&j, "bad_files", t->bad_files);
-	json_u64(&j, "bad_blocks", t->bad);
-	json_u64(&j, "status", (uint64_t)t->status);
-	json_end(&j, '}');
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "path", r->root);
+	verity_json_string(&j, "trust", r->s->pinned ? "pinned" : "self");
+	verity_json_u64(&j, "files", t->files);
+	verity_json_u64(&j, "bytes", t->bytes);
+	verity_json_u64(&j, "bad_files", t->bad_files);
+	verity_json_u64(&j, "bad_blocks", t->bad);
+	verity_json_u64(&j, "status", (uint64_t)t->status);
+	verity_json_end(&j, '}');
 	return json_finish(&j) ? check_worse(t->status, EXIT_IO) : t->status;
 }
 

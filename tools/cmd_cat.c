@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/cmd_cat.c - verityctl cat: print verified bytes, and no others.
  * Layer: tools. */
+#include "merkle/beneath.h"
 #include "merkle/file.h"
 #include "merkle/hex.h"
-#include "tools/beneath.h"
 #include "tools/commands.h"
 #include "tools/exits.h"
 #include "tools/input.h"
@@ -142,7 +142,7 @@ static int adopt_deep(const struct located *at, const char *path, int fd,
 static int open_inside(const struct located *at, const char *path,
 		       struct verity_file **out)
 {
-	int fd = open_beneath(at->s.root, at->e->path, O_RDONLY);
+	int fd = verity_open_beneath(at->s.root, at->e->path, O_RDONLY);
 
 	if (fd < 0) {
 		say_errno(fd, "%s: cannot open", path);

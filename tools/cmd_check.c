@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* verityctl check.  Layer: tools. */
+#include "merkle/json.h"
 #include "tools/check.h"
 #include "tools/commands.h"
 #include "tools/exits.h"
-#include "tools/json.h"
 #include "tools/out.h"
 #include "tools/progress.h"
 #include "tools/say.h"
@@ -83,17 +83,17 @@ static int read_meta(struct lone *l)
 static int print_summary(const char *path, const struct verdict *v, bool pinned,
 			 int status)
 {
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 
-	json_object(&j, NULL);
-	json_string(&j, "path", path);
-	json_string(&j, "trust", pinned ? "pinned" : "self");
-	json_u64(&j, "files", 1);
-	json_u64(&j, "bytes", v->bytes);
-	json_u64(&j, "bad_files", status != EXIT_OK);
-	json_u64(&j, "bad_blocks", v->bad);
-	json_u64(&j, "status", (uint64_t)status);
-	json_end(&j, '}');
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "path", path);
+	verity_json_string(&j, "trust", pinned ? "pinned" : "self");
+	verity_json_u64(&j, "files", 1);
+	verity_json_u64(&j, "bytes", v->bytes);
+	verity_json_u64(&j, "bad_files", status != EXIT_OK);
+	verity_json_u64(&j, "bad_blocks", v->bad);
+	verity_json_u64(&j, "status", (uint64_t)status);
+	verity_json_end(&j, '}');
 	return json_finish(&j) ? check_worse(status, EXIT_IO) : status;
 }
 

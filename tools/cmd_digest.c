@@ -3,11 +3,11 @@
  * Layer: tools. */
 #include "merkle/geom.h"
 #include "merkle/hex.h"
+#include "merkle/json.h"
 #include "merkle/le.h"
 #include "tools/commands.h"
 #include "tools/digest_one.h"
 #include "tools/exits.h"
-#include "tools/json.h"
 #include "tools/out.h"
 #include "tools/progress.h"
 #include "tools/say.h"
@@ -77,7 +77,7 @@ struct task {
 	unsigned int threads;        /* I */
 	bool tty;                    /* I: so is standard output */
 	bool failed;                 /* L */
-	struct json json;            /* L */
+	struct verity_json json;     /* L */
 	pthread_mutex_t lock;
 };
 
@@ -85,14 +85,14 @@ static void print_json(struct task *t, const struct item *it)
 {
 	const struct verity_params *p = &t->want.params;
 
-	json_object(&t->json, NULL);
-	json_string(&t->json, "path", it->path);
-	json_digest(&t->json, "digest", &it->got.digest);
-	json_string(&t->json, "algorithm", verity_alg_name(p->alg));
-	json_u64(&t->json, "block_size", p->block_size);
-	json_hex(&t->json, "salt", p->salt, p->salt_size);
-	json_u64(&t->json, "size", it->got.size);
-	json_end(&t->json, '}');
+	verity_json_object(&t->json, NULL);
+	verity_json_string(&t->json, "path", it->path);
+	verity_json_digest(&t->json, "digest", &it->got.digest);
+	verity_json_string(&t->json, "algorithm", verity_alg_name(p->alg));
+	verity_json_u64(&t->json, "block_size", p->block_size);
+	verity_json_hex(&t->json, "salt", p->salt, p->salt_size);
+	verity_json_u64(&t->json, "size", it->got.size);
+	verity_json_end(&t->json, '}');
 	t->err = json_print(&t->json);
 }
 
@@ -275,7 +275,7 @@ static int run(const void *opts, char **operands, int count)
 	pthread_mutex_init(&t.lock, NULL);
 	status = run_task(&t, operands);
 	pthread_mutex_destroy(&t.lock);
-	json_free(&t.json);
+	verity_json_free(&t.json);
 	free(t.item);
 	return status;
 }

@@ -111,28 +111,28 @@ void dispatch_print(const struct dispatch_case *c)
 		print_figure(c, (enum dispatch_figure)f);
 }
 
-static void json_figure(struct json *j, const struct dispatch_case *c,
+static void json_figure(struct verity_json *j, const struct dispatch_case *c,
 			enum dispatch_figure figure)
 {
 	const struct limit *limit = find_limit(c, figure);
 	static struct ratio ratio;
 
 	ratio_of(c, figure, &ratio);
-	json_object(j, NULL);
-	json_string(j, "name", name_of(c, figure));
-	json_object(j, "samples_us");
+	verity_json_object(j, NULL);
+	verity_json_string(j, "name", name_of(c, figure));
+	verity_json_object(j, "samples_us");
 	for (size_t p = 0; p < DISPATCH_POOLS; p++)
 		stats_json(j, c->pools[p]->name, c->us[figure][p], c->rounds);
-	json_end(j, '}');
-	json_double(j, "ratio", ratio.median);
-	json_double(j, "ratio_of_medians", ratio.of_medians);
+	verity_json_end(j, '}');
+	verity_json_double(j, "ratio", ratio.median);
+	verity_json_double(j, "ratio_of_medians", ratio.of_medians);
 	stats_json(j, "ratios", ratio.of_rounds, c->rounds);
 	if (limit)
-		json_double(j, "limit", limit->most);
-	json_end(j, '}');
+		verity_json_double(j, "limit", limit->most);
+	verity_json_end(j, '}');
 }
 
-void dispatch_json(struct json *j, const struct dispatch_case *c)
+void dispatch_json(struct verity_json *j, const struct dispatch_case *c)
 {
 	for (int f = 0; f < DISPATCH_FIGURES; f++)
 		json_figure(j, c, (enum dispatch_figure)f);

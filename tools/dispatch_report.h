@@ -37,6 +37,6 @@ void dispatch_print(const struct dispatch_case *c);
 
 /** dispatch_json() - the same as objects, with all samples, into the array
  * that is open in @j */
-void dispatch_json(struct json *j, const struct dispatch_case *c);
+void dispatch_json(struct verity_json *j, const struct dispatch_case *c);
 
 #endif /* TOOLS_DISPATCH_REPORT_H */

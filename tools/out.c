@@ -95,3 +95,24 @@ int write_full(int fd, const void *bytes, size_t len)
 	}
 	return 0;
 }
+
+int json_print(struct verity_json *j)
+{
+	int err;
+
+	verity_text_put(&j->out, "\n", 1);
+	err = j->out.err;
+	if (!err)
+		err = out_put(j->out.s, j->out.len);
+	verity_text_clear(&j->out);
+	j->comma = false;
+	return err;
+}
+
+int json_finish(struct verity_json *j)
+{
+	int err = json_print(j);
+
+	verity_json_free(j);
+	return err;
+}

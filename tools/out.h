@@ -3,6 +3,8 @@
 #ifndef TOOLS_OUT_H
 #define TOOLS_OUT_H
 
+#include "merkle/json.h"
+
 #include <stddef.h>
 
 /**
@@ -19,6 +21,17 @@ int out_put(const char *bytes, size_t len);
 int out_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int out_path(const char *path); /* spelt as in a manifest: on one line */
 int out_flush(void);
+
+/**
+ * json_print() - write the text and a newline to standard output in one
+ * piece, and begin anew
+ *
+ * Return: 0, -ENOMEM, or what the write gave.
+ */
+VERITY_MUST_CHECK int json_print(struct verity_json *j);
+
+/** json_finish() - print it and free its memory; Return: as json_print() */
+VERITY_MUST_CHECK int json_finish(struct verity_json *j);
 
 /**
  * finish_stdout() - flush, and say what was lost; the last thing a command does

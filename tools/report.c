@@ -44,10 +44,10 @@ void report_begin(struct report *r, const char *path, const char *id,
 		  const char *title)
 {
 	if (r->json) {
-		json_object(&r->j, NULL);
+		verity_json_object(&r->j, NULL);
 		if (path)
-			json_string(&r->j, "path", path);
-		json_string(&r->j, "format", id);
+			verity_json_string(&r->j, "path", path);
+		verity_json_string(&r->j, "format", id);
 		return;
 	}
 	if (path) {
@@ -61,7 +61,7 @@ void report_begin(struct report *r, const char *path, const char *id,
 void report_string(struct report *r, const char *name, const char *value)
 {
 	if (r->json)
-		json_string(&r->j, name, value);
+		verity_json_string(&r->j, name, value);
 	else
 		put(r, name, value);
 }
@@ -72,7 +72,7 @@ void report_u64(struct report *r, const char *name, uint64_t value)
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
 	if (r->json)
-		json_u64(&r->j, name, value);
+		verity_json_u64(&r->j, name, value);
 	else
 		put(r, name, text);
 }
@@ -83,7 +83,7 @@ void report_double(struct report *r, const char *name, double value)
 
 	snprintf(text, sizeof(text), "%.2f", value);
 	if (r->json)
-		json_double(&r->j, name, value);
+		verity_json_double(&r->j, name, value);
 	else
 		put(r, name, text);
 }
@@ -91,7 +91,7 @@ void report_double(struct report *r, const char *name, double value)
 void report_bool(struct report *r, const char *name, bool value)
 {
 	if (r->json)
-		json_bool(&r->j, name, value);
+		verity_json_bool(&r->j, name, value);
 	else
 		put(r, name, value ? "yes" : "no");
 }
@@ -102,7 +102,7 @@ void report_hex(struct report *r, const char *name, const uint8_t *bytes,
 	char hex[3];
 
 	if (r->json) {
-		json_hex(&r->j, name, bytes, n);
+		verity_json_hex(&r->j, name, bytes, n);
 		return;
 	}
 	label(r, name);
@@ -135,7 +135,7 @@ static void open_part(struct report *r, const char *name)
 void report_group(struct report *r, const char *name)
 {
 	if (r->json)
-		json_object(&r->j, name);
+		verity_json_object(&r->j, name);
 	else
 		open_part(r, name);
 }
@@ -143,7 +143,7 @@ void report_group(struct report *r, const char *name)
 void report_group_end(struct report *r)
 {
 	if (r->json)
-		json_end(&r->j, '}');
+		verity_json_end(&r->j, '}');
 	else
 		r->depth--;
 }
@@ -151,7 +151,7 @@ void report_group_end(struct report *r)
 void report_list(struct report *r, const char *name)
 {
 	if (r->json)
-		json_array(&r->j, name);
+		verity_json_array(&r->j, name);
 	else
 		open_part(r, name);
 }
@@ -159,7 +159,7 @@ void report_list(struct report *r, const char *name)
 void report_row(struct report *r)
 {
 	if (r->json) {
-		json_object(&r->j, NULL);
+		verity_json_object(&r->j, NULL);
 		return;
 	}
 	for (unsigned int i = 0; i < r->depth; i++)
@@ -172,7 +172,7 @@ void report_row_end(struct report *r)
 {
 	r->row = false;
 	if (r->json)
-		json_end(&r->j, '}');
+		verity_json_end(&r->j, '}');
 	else
 		end_line(r);
 }
@@ -180,7 +180,7 @@ void report_row_end(struct report *r)
 void report_list_end(struct report *r)
 {
 	if (r->json)
-		json_end(&r->j, ']');
+		verity_json_end(&r->j, ']');
 	else
 		r->depth--;
 }
@@ -190,7 +190,7 @@ int report_end(struct report *r)
 	int err = r->j.out.err;
 
 	if (r->json) {
-		json_end(&r->j, '}');
+		verity_json_end(&r->j, '}');
 		return json_print(&r->j);
 	}
 	if (!err)
@@ -203,6 +203,6 @@ void report_drop(struct report *r)
 {
 	bool json = r->json;
 
-	json_free(&r->j);
+	verity_json_free(&r->j);
 	*r = (struct report){ .json = json };
 }

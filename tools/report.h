@@ -9,15 +9,15 @@
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
 
-#include "tools/json.h"
+#include "merkle/json.h"
 
 /** Begin with a zeroed struct, but for json. */
 struct report {
 	bool json;
-	struct json j;      /* its text is also that of a text report */
-	unsigned int depth; /* of groups */
-	bool row;           /* in a row: facts share the line */
-	bool first;         /* of the row's facts */
+	struct verity_json j; /* its text is also that of a text report */
+	unsigned int depth;   /* of groups */
+	bool row;             /* in a row: facts share the line */
+	bool first;           /* of the row's facts */
 };
 
 /** report_begin() - about @path, or no file where that is NULL; @id says of

@@ -2,7 +2,7 @@
 /* Making a sealed state durable and valid.  Layer: tools. */
 #include "tools/seal.h"
 
-#include "tools/beneath.h"
+#include "merkle/beneath.h"
 #include "tools/progress.h"
 #include "tools/say.h"
 #include "tools/store.h"
@@ -142,7 +142,7 @@ static int waits_for(int up, const char *name, const char *path,
 	want.alg = m->head.params.alg;
 	want.size = verity_digest_size(want.alg);
 	memcpy(want.bytes, e->digest, want.size);
-	fd = open_beneath(up, name, O_RDONLY);
+	fd = verity_open_beneath(up, name, O_RDONLY);
 	if (fd == -ELOOP)
 		return 0; /* a symlink: no reader takes it for a sidecar */
 	if (fd < 0)
@@ -246,7 +246,7 @@ static int sweep(int meta, const char *folder, const struct claims *c,
 		 int (*each)(int meta, int dir, const char *path,
 			     const struct claims *c))
 {
-	int dir = open_beneath(meta, folder, O_RDONLY | O_DIRECTORY);
+	int dir = verity_open_beneath(meta, folder, O_RDONLY | O_DIRECTORY);
 	struct listing l = { .all = true };
 	int err;
 

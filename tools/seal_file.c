@@ -2,8 +2,8 @@
 /* Sealing one file: a sidecar beside it.  Layer: tools. */
 #include "tools/seal.h"
 
+#include "merkle/json.h"
 #include "tools/exits.h"
-#include "tools/json.h"
 #include "tools/out.h"
 #include "tools/progress.h"
 #include "tools/say.h"
@@ -111,7 +111,7 @@ static int print_plan(const struct one *f)
 	uint64_t size = (uint64_t)f->w.st.st_size, sidecar;
 	struct verity_params params;
 	struct verity_geom g;
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 	char a[16], b[16];
 
 	opts_params(f->o->alg, f->o->block_size, &f->o->salt, &params);
@@ -127,19 +127,19 @@ static int print_plan(const struct one *f)
 			   human_bytes(size, a), human_bytes(sidecar, b));
 		return EXIT_OK;
 	}
-	json_object(&j, NULL);
-	json_string(&j, "path", f->path);
-	json_bool(&j, "dry_run", true);
-	json_u64(&j, "bytes", size);
-	json_u64(&j, "sidecar_bytes", sidecar);
-	json_end(&j, '}');
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "path", f->path);
+	verity_json_bool(&j, "dry_run", true);
+	verity_json_u64(&j, "bytes", size);
+	verity_json_u64(&j, "sidecar_bytes", sidecar);
+	verity_json_end(&j, '}');
 	return json_finish(&j) ? EXIT_IO : EXIT_OK;
 }
 
 static int print_result(const struct one *f)
 {
 	char text[VERITY_DIGEST_TEXT];
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 
 	verity_digest_format(&f->meta.digest, text);
 	if (!f->o->json) {
@@ -148,13 +148,13 @@ static int print_result(const struct one *f)
 		out_printf("\n");
 		return EXIT_OK;
 	}
-	json_object(&j, NULL);
-	json_string(&j, "path", f->path);
-	json_string(&j, "digest", text);
-	json_u64(&j, "bytes", f->meta.desc.data_size);
-	json_u64(&j, "sidecar_bytes", verity_meta_size(&f->meta));
-	json_bool(&j, "lease", f->w.lease);
-	json_end(&j, '}');
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "path", f->path);
+	verity_json_string(&j, "digest", text);
+	verity_json_u64(&j, "bytes", f->meta.desc.data_size);
+	verity_json_u64(&j, "sidecar_bytes", verity_meta_size(&f->meta));
+	verity_json_bool(&j, "lease", f->w.lease);
+	verity_json_end(&j, '}');
 	return json_finish(&j) ? EXIT_IO : EXIT_OK;
 }
 

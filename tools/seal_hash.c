@@ -2,8 +2,8 @@
 /* Hashing the files of a tree.  Layer: tools. */
 #include "tools/seal.h"
 
+#include "merkle/beneath.h"
 #include "merkle/desc.h"
-#include "tools/beneath.h"
 #include "tools/progress.h"
 #include "tools/say.h"
 #include "tools/sidecar.h"
@@ -331,7 +331,8 @@ static int enter_dir(struct seal *s, struct batch *b, const char *path,
 	up[len] = '\0';
 	b->up = path;
 	b->up_len = len;
-	b->dir = open_beneath(s->root, len ? up : ".", O_RDONLY | O_DIRECTORY);
+	b->dir = verity_open_beneath(s->root, len ? up : ".",
+				     O_RDONLY | O_DIRECTORY);
 	return b->dir < 0 ? b->dir : 0;
 }
 
@@ -343,7 +344,7 @@ static int open_item(struct seal *s, struct batch *b, const struct item *it)
 	int err, fd;
 
 	if (!b)
-		return open_beneath(s->root, it->e.path, O_RDONLY);
+		return verity_open_beneath(s->root, it->e.path, O_RDONLY);
 	err = enter_dir(s, b, it->e.path, len);
 	if (err)
 		return err;

@@ -3,8 +3,8 @@
 #include "tools/seal.h"
 
 #include "merkle/hex.h"
+#include "merkle/json.h"
 #include "tools/exits.h"
-#include "tools/json.h"
 #include "tools/out.h"
 #include "tools/progress.h"
 #include "tools/say.h"
@@ -245,7 +245,7 @@ static uint64_t count_files(const struct seal *s, bool done, uint64_t *bytes)
 static int print_plan(struct seal *s)
 {
 	uint64_t bytes, sidecars;
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 	char a[16], b[16];
 
 	add_up(s, &bytes, &sidecars);
@@ -257,13 +257,13 @@ static int print_plan(struct seal *s)
 			   human_bytes(sidecars, b));
 		return EXIT_OK;
 	}
-	json_object(&j, NULL);
-	json_string(&j, "path", s->root_path);
-	json_bool(&j, "dry_run", true);
-	json_u64(&j, "files", count_files(s, false, NULL));
-	json_u64(&j, "bytes", bytes);
-	json_u64(&j, "sidecar_bytes", sidecars);
-	json_end(&j, '}');
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "path", s->root_path);
+	verity_json_bool(&j, "dry_run", true);
+	verity_json_u64(&j, "files", count_files(s, false, NULL));
+	verity_json_u64(&j, "bytes", bytes);
+	verity_json_u64(&j, "sidecar_bytes", sidecars);
+	verity_json_end(&j, '}');
 	return json_finish(&j) ? EXIT_IO : EXIT_OK;
 }
 
@@ -293,7 +293,7 @@ static void print_notes(const struct seal *s)
 static int print_result(const struct seal *s, const struct verity_digest *pin)
 {
 	char text[VERITY_DIGEST_TEXT];
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 	uint64_t bytes;
 
 	print_notes(s);
@@ -304,17 +304,17 @@ static int print_result(const struct seal *s, const struct verity_digest *pin)
 		out_printf("\n");
 		return EXIT_OK;
 	}
-	json_object(&j, NULL);
-	json_string(&j, "path", s->root_path);
-	json_string(&j, "manifest", s->where);
-	json_string(&j, "pin", text);
-	json_u64(&j, "serial", s->head.serial);
-	json_u64(&j, "files", count_files(s, true, &bytes));
-	json_u64(&j, "bytes", bytes);
-	json_u64(&j, "reused", atomic_load(&s->n.reused));
-	json_u64(&j, "sidecar_bytes", atomic_load(&s->n.sidecar_bytes));
-	json_u64(&j, "stat_only", atomic_load(&s->n.stat_only));
-	json_end(&j, '}');
+	verity_json_object(&j, NULL);
+	verity_json_string(&j, "path", s->root_path);
+	verity_json_string(&j, "manifest", s->where);
+	verity_json_string(&j, "pin", text);
+	verity_json_u64(&j, "serial", s->head.serial);
+	verity_json_u64(&j, "files", count_files(s, true, &bytes));
+	verity_json_u64(&j, "bytes", bytes);
+	verity_json_u64(&j, "reused", atomic_load(&s->n.reused));
+	verity_json_u64(&j, "sidecar_bytes", atomic_load(&s->n.sidecar_bytes));
+	verity_json_u64(&j, "stat_only", atomic_load(&s->n.stat_only));
+	verity_json_end(&j, '}');
 	return json_finish(&j) ? EXIT_IO : EXIT_OK;
 }
 

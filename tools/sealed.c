@@ -2,8 +2,8 @@
 /* Sealed trees and their manifests.  Layer: tools. */
 #include "tools/sealed.h"
 
+#include "merkle/beneath.h"
 #include "merkle/hash.h"
-#include "tools/beneath.h"
 #include "tools/exits.h"
 #include "tools/say.h"
 #include "tools/walk.h"
@@ -76,7 +76,7 @@ int manifest_load(int dir, const char *name, const char *where,
 		  struct verity_digest *got)
 {
 	struct verity_digest d = { .alg = VERITY_SHA256, .size = 32 };
-	int fd = open_beneath(dir, name, O_RDONLY), err;
+	int fd = verity_open_beneath(dir, name, O_RDONLY), err;
 	char *text = NULL;
 	size_t len = 0;
 
@@ -107,7 +107,7 @@ int manifest_head(int dir, const char *name, struct verity_manifest_head *out)
 {
 	struct verity_manifest m;
 	char text[1024];
-	int fd = open_beneath(dir, name, O_RDONLY), err;
+	int fd = verity_open_beneath(dir, name, O_RDONLY), err;
 	const char *end;
 	ssize_t n;
 
@@ -265,7 +265,7 @@ static int open_in(const struct sealed *s, const char *folder,
 
 	if (asprintf(&name, "%s/%s" VERITY_META_SUFFIX, folder, e->path) < 0)
 		return -ENOMEM;
-	fd = open_beneath(s->meta, name, O_RDONLY);
+	fd = verity_open_beneath(s->meta, name, O_RDONLY);
 	free(name);
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENOTDIR ? -ENODATA : fd;

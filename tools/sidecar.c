@@ -2,7 +2,7 @@
 /* Sidecars, written as the tree is built.  Layer: tools. */
 #include "tools/sidecar.h"
 
-#include "tools/beneath.h"
+#include "merkle/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static int load_signature(struct old_sidecar *o, int fd)
 
 int old_sidecar_load(struct old_sidecar *o, int dir, const char *path)
 {
-	int fd = open_beneath(dir, path, O_RDONLY), err = 0;
+	int fd = verity_open_beneath(dir, path, O_RDONLY), err = 0;
 
 	memset(o, 0, sizeof(*o));
 	if (fd < 0)

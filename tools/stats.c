@@ -39,13 +39,13 @@ struct stats stats_of(const double *samples, size_t n)
 	};
 }
 
-void stats_json(struct json *j, const char *key, const double *samples,
+void stats_json(struct verity_json *j, const char *key, const double *samples,
 		size_t n)
 {
-	json_array(j, key);
+	verity_json_array(j, key);
 	for (size_t i = 0; i < n; i++)
-		json_double(j, NULL, samples[i]);
-	json_end(j, ']');
+		verity_json_double(j, NULL, samples[i]);
+	verity_json_end(j, ']');
 }
 
 static int save(const struct verity_text *text, const char *path)
@@ -63,12 +63,12 @@ static int save(const struct verity_text *text, const char *path)
 	return err;
 }
 
-int stats_save(struct json *j, const char *path)
+int stats_save(struct verity_json *j, const char *path)
 {
 	int err;
 
 	verity_text_put(&j->out, "\n", 1);
 	err = save(&j->out, path);
-	json_free(j);
+	verity_json_free(j);
 	return err;
 }

@@ -6,7 +6,7 @@
 #ifndef TOOLS_STATS_H
 #define TOOLS_STATS_H
 
-#include "tools/json.h"
+#include "merkle/json.h"
 
 /** Most samples that are ever taken of one thing. */
 #define STATS_MAX 1001
@@ -23,7 +23,7 @@ struct stats {
 struct stats stats_of(const double *samples, size_t n);
 
 /** stats_json() - add an array of @n samples, as taken */
-void stats_json(struct json *j, const char *key, const double *samples,
+void stats_json(struct verity_json *j, const char *key, const double *samples,
 		size_t n);
 
 /**
@@ -32,6 +32,6 @@ void stats_json(struct json *j, const char *key, const double *samples,
  *
  * Return: 0, -ENOMEM, or what opening or writing gave.
  */
-VERITY_MUST_CHECK int stats_save(struct json *j, const char *path);
+VERITY_MUST_CHECK int stats_save(struct verity_json *j, const char *path);
 
 #endif /* TOOLS_STATS_H */

@@ -2,7 +2,7 @@
 /* Whole files or none.  Layer: tools. */
 #include "tools/store.h"
 
-#include "tools/beneath.h"
+#include "merkle/beneath.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -97,7 +97,7 @@ int store_open_parent(int dir, const char *path, const char **name)
 	if (!up)
 		return -ENOMEM;
 	*name = slash ? slash + 1 : path;
-	fd = open_beneath(dir, up, O_RDONLY | O_DIRECTORY);
+	fd = verity_open_beneath(dir, up, O_RDONLY | O_DIRECTORY);
 	free(up);
 	return fd;
 }

@@ -3,7 +3,7 @@
  * Layer: tools. */
 #include "tools/walk.h"
 
-#include "tools/beneath.h"
+#include "merkle/beneath.h"
 #include "tools/say.h"
 #include "tools/store.h"
 #include "tools/watch.h"
@@ -224,8 +224,8 @@ static int list_dir(struct walk *w, const char *path, struct stat *st)
 	int err;
 
 	w->up = path;
-	w->dir = open_beneath(w->root, *path ? path : ".",
-			      O_RDONLY | O_DIRECTORY);
+	w->dir = verity_open_beneath(w->root, *path ? path : ".",
+				     O_RDONLY | O_DIRECTORY);
 	if (w->dir < 0)
 		return say_errno(w->dir, "%s: open directory",
 				 *path ? path : ".");

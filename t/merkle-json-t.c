@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* t/tools-json-t.c - the JSON writer: commas, escapes, numbers. */
+/* t/merkle-json-t.c - the JSON writer: commas, escapes, numbers. */
+#include "merkle/json.h"
 #include "t/tap.h"
-#include "tools/json.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 static const char *quoted(const char *value)
 {
 	static char text[256];
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 
-	json_string(&j, NULL, value);
+	verity_json_string(&j, NULL, value);
 	strncpy(text, j.out.s ? j.out.s : "", sizeof(text) - 1);
-	json_free(&j);
+	verity_json_free(&j);
 	return text;
 }
 
@@ -55,53 +55,53 @@ static void check_bytes(void)
 
 static void check_structure(void)
 {
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 
-	json_object(&j, NULL);
-	json_u64(&j, "n", UINT64_MAX);
-	json_array(&j, "list");
-	json_object(&j, NULL);
-	json_end(&j, '}');
-	json_bool(&j, NULL, true);
-	json_array(&j, NULL);
-	json_end(&j, ']');
-	json_null(&j, NULL);
-	json_end(&j, ']');
-	json_bool(&j, "f", false);
-	json_end(&j, '}');
+	verity_json_object(&j, NULL);
+	verity_json_u64(&j, "n", UINT64_MAX);
+	verity_json_array(&j, "list");
+	verity_json_object(&j, NULL);
+	verity_json_end(&j, '}');
+	verity_json_bool(&j, NULL, true);
+	verity_json_array(&j, NULL);
+	verity_json_end(&j, ']');
+	verity_json_null(&j, NULL);
+	verity_json_end(&j, ']');
+	verity_json_bool(&j, "f", false);
+	verity_json_end(&j, '}');
 	is_str(j.out.s,
 	       "{\"n\":18446744073709551615,\"list\":[{},true,[],null],"
 	       "\"f\":false}",
 	       "commas go between values and nowhere else");
-	json_free(&j);
+	verity_json_free(&j);
 	ok(!j.out.s && !j.comma, "freeing leaves it as at the beginning");
 }
 
 static void check_double(double value, const char *want, const char *name)
 {
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 
-	json_double(&j, NULL, value);
+	verity_json_double(&j, NULL, value);
 	is_str(j.out.s, want, "%s", name);
-	json_free(&j);
+	verity_json_free(&j);
 }
 
 static void check_values(void)
 {
 	static const uint8_t bytes[] = { 0x00, 0xab, 0x10 };
 	struct verity_digest d = { .alg = VERITY_SHA256, .size = 32 };
-	struct json j = { 0 };
+	struct verity_json j = { 0 };
 
-	json_object(&j, NULL);
-	json_hex(&j, "hex", bytes, sizeof(bytes));
-	json_hex(&j, "none", bytes, 0);
-	json_digest(&j, "d", &d);
+	verity_json_object(&j, NULL);
+	verity_json_hex(&j, "hex", bytes, sizeof(bytes));
+	verity_json_hex(&j, "none", bytes, 0);
+	verity_json_digest(&j, "d", &d);
 	is_str(j.out.s,
 	       "{\"hex\":\"00ab10\",\"none\":\"\",\"d\":\"sha256:"
 	       "0000000000000000000000000000000000000000000000000000000000000000"
 	       "\"",
 	       "bytes are hex digits, digests name their algorithm");
-	json_free(&j);
+	verity_json_free(&j);
 	check_double(0.5, "0.5", "a fraction");
 	check_double(3, "3", "a whole number");
 	check_double(1e300, "1e+300", "a large number");

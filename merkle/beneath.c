@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening below a directory.  Layer: tools. */
-#include "tools/beneath.h"
+/* Opening below a directory.  Layer: merkle. */
+#include "merkle/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static int open_walk(int dir, const char *path, int flags)
 	return fd;
 }
 
-int open_beneath(int dir, const char *path, int flags)
+int verity_open_beneath(int dir, const char *path, int flags)
 {
 	struct open_how how = {
 		.flags = (unsigned int)(flags | O_CLOEXEC | O_NONBLOCK),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/beneath.h - open what lies below a directory, and nothing else.
- * Layer: tools. */
-#ifndef TOOLS_BENEATH_H
-#define TOOLS_BENEATH_H
+/* merkle/beneath.h - open what lies below a directory, and nothing else.
+ * Layer: merkle. */
+#ifndef MERKLE_BENEATH_H
+#define MERKLE_BENEATH_H
 
 /**
- * open_beneath() - open @path below @dir without following any symlink
+ * verity_open_beneath() - open @path below @dir without following any symlink
  * @flags: O_CLOEXEC and O_NONBLOCK are added, so that a FIFO put in place of
  *   a file is not waited for
  *
@@ -14,6 +14,6 @@
  *
  * Return: a descriptor, or a negative errno (-ELOOP, -EXDEV for an escape).
  */
-int open_beneath(int dir, const char *path, int flags);
+int verity_open_beneath(int dir, const char *path, int flags);
 
-#endif /* TOOLS_BENEATH_H */
+#endif /* MERKLE_BENEATH_H */

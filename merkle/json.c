@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/json.c - write JSON.  Layer: tools. */
-#include "tools/json.h"
+/* merkle/json.c - write JSON.  Layer: merkle. */
+#include "merkle/json.h"
 
 #include "merkle/hex.h"
-#include "tools/out.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static void put(struct json *j, const char *s)
+static void put(struct verity_json *j, const char *s)
 {
 	verity_text_put(&j->out, s, strlen(s));
 }
@@ -44,7 +43,7 @@ static size_t utf8_len(const unsigned char *s)
 	return n;
 }
 
-static void put_char(struct json *j, const char *s, size_t len)
+static void put_char(struct verity_json *j, const char *s, size_t len)
 {
 	unsigned char c = (unsigned char)*s;
 
@@ -58,7 +57,7 @@ static void put_char(struct json *j, const char *s, size_t len)
 		verity_text_put(&j->out, s, len);
 }
 
-static void quote(struct json *j, const char *s)
+static void quote(struct verity_json *j, const char *s)
 {
 	put(j, "\"");
 	while (*s) {
@@ -71,7 +70,7 @@ static void quote(struct json *j, const char *s)
 }
 
 /* What goes before any value. */
-static void begin(struct json *j, const char *key)
+static void begin(struct verity_json *j, const char *key)
 {
 	if (j->comma)
 		put(j, ",");
@@ -82,33 +81,35 @@ static void begin(struct json *j, const char *key)
 	put(j, ":");
 }
 
-void json_object(struct json *j, const char *key)
+void verity_json_object(struct verity_json *j, const char *key)
 {
 	begin(j, key);
 	put(j, "{");
 	j->comma = false;
 }
 
-void json_array(struct json *j, const char *key)
+void verity_json_array(struct verity_json *j, const char *key)
 {
 	begin(j, key);
 	put(j, "[");
 	j->comma = false;
 }
 
-void json_end(struct json *j, char bracket)
+void verity_json_end(struct verity_json *j, char bracket)
 {
 	verity_text_put(&j->out, &bracket, 1);
 	j->comma = true;
 }
 
-void json_string(struct json *j, const char *key, const char *value)
+void verity_json_string(struct verity_json *j, const char *key,
+			const char *value)
 {
 	begin(j, key);
 	quote(j, value);
 }
 
-void json_hex(struct json *j, const char *key, const uint8_t *bytes, size_t n)
+void verity_json_hex(struct verity_json *j, const char *key,
+		     const uint8_t *bytes, size_t n)
 {
 	char hex[3];
 
@@ -121,65 +122,45 @@ void json_hex(struct json *j, const char *key, const uint8_t *bytes, size_t n)
 	put(j, "\"");
 }
 
-void json_digest(struct json *j, const char *key, const struct verity_digest *d)
+void verity_json_digest(struct verity_json *j, const char *key,
+			const struct verity_digest *d)
 {
 	char text[VERITY_DIGEST_TEXT];
 
 	verity_digest_format(d, text);
-	json_string(j, key, text);
+	verity_json_string(j, key, text);
 }
 
-void json_u64(struct json *j, const char *key, uint64_t value)
+void verity_json_u64(struct verity_json *j, const char *key, uint64_t value)
 {
 	begin(j, key);
 	verity_text_printf(&j->out, "%" PRIu64, value);
 }
 
-void json_double(struct json *j, const char *key, double value)
+void verity_json_double(struct verity_json *j, const char *key, double value)
 {
 	if (!isfinite(value)) {
-		json_null(j, key); /* JSON has no other way to say it */
+		verity_json_null(j, key); /* JSON has no other way to say it */
 		return;
 	}
 	begin(j, key);
 	verity_text_printf(&j->out, "%.6g", value);
 }
 
-void json_bool(struct json *j, const char *key, bool value)
+void verity_json_bool(struct verity_json *j, const char *key, bool value)
 {
 	begin(j, key);
 	put(j, value ? "true" : "false");
 }
 
-void json_null(struct json *j, const char *key)
+void verity_json_null(struct verity_json *j, const char *key)
 {
 	begin(j, key);
 	put(j, "null");
 }
 
-int json_print(struct json *j)
-{
-	int err;
-
-	put(j, "\n");
-	err = j->out.err;
-	if (!err)
-		err = out_put(j->out.s, j->out.len);
-	verity_text_clear(&j->out);
-	j->comma = false;
-	return err;
-}
-
-void json_free(struct json *j)
+void verity_json_free(struct verity_json *j)
 {
 	verity_text_free(&j->out);
 	j->comma = false;
-}
-
-int json_finish(struct json *j)
-{
-	int err = json_print(j);
-
-	json_free(j);
-	return err;
 }
