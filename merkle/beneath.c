@@ -53,16 +53,32 @@ static int open_walk(int dir, const char *path, int flags)
 	return fd;
 }
 
-int verity_open_beneath(int dir, const char *path, int flags)
+static long open_how(int dir, const char *path, int flags, unsigned int more)
 {
 	struct open_how how = {
 		.flags = (unsigned int)(flags | O_CLOEXEC | O_NONBLOCK),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-			   RESOLVE_NO_MAGICLINKS,
+			   RESOLVE_NO_MAGICLINKS | more,
 	};
-	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+int verity_open_beneath(int dir, const char *path, int flags)
+{
+	long fd = open_how(dir, path, flags, 0);
 
 	if (fd >= 0)
 		return (int)fd;
 	return errno == ENOSYS ? open_walk(dir, path, flags) : -errno;
+}
+
+/* A kernel before Linux 5.12 does not know the flag. */
+int verity_open_cached(int dir, const char *path, int flags)
+{
+	long fd = open_how(dir, path, flags, RESOLVE_CACHED);
+
+	if (fd >= 0)
+		return (int)fd;
+	return errno == EINVAL || errno == ENOSYS ? -EAGAIN : -errno;
 }

@@ -16,4 +16,8 @@
  */
 int verity_open_beneath(int dir, const char *path, int flags);
 
+/** verity_open_cached() - the same if it needs no disk: for threads that must
+ * not wait.  Return: -EAGAIN when it might; else as above. */
+int verity_open_cached(int dir, const char *path, int flags);
+
 #endif /* MERKLE_BENEATH_H */

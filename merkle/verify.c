@@ -198,27 +198,129 @@ static int in_file(const struct verity_geom *g, uint64_t pos, size_t len)
 	return !(pos & mask) && !(len & mask) && pos <= end && len <= end - pos;
 }
 
+static void check_blocks(const struct verity_check *c, size_t at, size_t n,
+			 const void **block)
+{
+	const uint8_t *p = c->data;
+
+	for (size_t i = 0; i < n; i++)
+		block[i] = p + ((at + i) << c->tree->geom.block_lg);
+}
+
+/* Hash @n blocks from the piece's block @at on, and compare. */
+static int check_run(struct verity_check *c, size_t at, size_t n)
+{
+	uint8_t got[VERITY_HASH_BATCH * VERITY_MAX_DIGEST];
+	const void *block[VERITY_HASH_BATCH];
+	int err;
+
+	check_blocks(c, at, n, block);
+	err = verity_hash_blocks(&c->tree->hasher, block, n, got);
+	if (err)
+		return err;
+	return compare(c->tree, c->src, (c->pos >> c->tree->geom.block_lg) + at,
+		       n, got, &c->why);
+}
+
+static size_t nr_blocks(const struct verity_check *c)
+{
+	return c->len >> c->tree->geom.block_lg;
+}
+
+static void check_one(struct verity_check *c)
+{
+	size_t n = nr_blocks(c), run;
+
+	for (size_t at = 0; at < n && !c->result; at += run) {
+		run = n - at < VERITY_HASH_BATCH ? n - at : VERITY_HASH_BATCH;
+		c->result = check_run(c, at, run);
+	}
+}
+
+/* Return: whether two trees' blocks may be hashed by one call. */
+static int hash_alike(const struct verity_hasher *a,
+		      const struct verity_hasher *b)
+{
+	if (a == b)
+		return 1;
+	return !a->evp && !b->evp && a->alg == b->alg && a->len == b->len &&
+	       memcmp(a->midstate, b->midstate, sizeof(a->midstate)) == 0;
+}
+
+/* How many pieces from the first on fit one batch; at least 1. */
+static size_t alike(const struct verity_check *c, size_t n)
+{
+	size_t blocks = nr_blocks(c), i;
+
+	for (i = 1; i < n; i++) {
+		blocks += nr_blocks(&c[i]);
+		if (blocks > VERITY_HASH_BATCH ||
+		    !hash_alike(&c->tree->hasher, &c[i].tree->hasher))
+			break;
+	}
+	return i;
+}
+
+/* All blocks of these pieces fit one batch. */
+static void check_batch(struct verity_check *c, size_t n)
+{
+	uint8_t got[VERITY_HASH_BATCH * VERITY_MAX_DIGEST];
+	const void *block[VERITY_HASH_BATCH] = { NULL };
+	size_t blocks = 0, at = 0;
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		check_blocks(&c[i], 0, nr_blocks(&c[i]), block + blocks);
+		blocks += nr_blocks(&c[i]);
+	}
+	err = verity_hash_blocks(&c->tree->hasher, block, blocks, got);
+	for (size_t i = 0; i < n; i++) {
+		const struct verity_geom *g = &c[i].tree->geom;
+
+		c[i].result = err;
+		if (!err)
+			c[i].result = compare(
+				c[i].tree, c[i].src, c[i].pos >> g->block_lg,
+				nr_blocks(&c[i]), got + at * g->digest_size,
+				&c[i].why);
+		at += nr_blocks(&c[i]);
+	}
+}
+
+void verity_verify_many(struct verity_check *check, size_t n)
+{
+	size_t run;
+
+	for (size_t i = 0; i < n; i += run) {
+		struct verity_check *c = &check[i];
+
+		run = 1;
+		c->result =
+			in_file(&c->tree->geom, c->pos, c->len) ? 0 : -EINVAL;
+		if (c->result)
+			continue;
+		while (i + run < n &&
+		       in_file(&check[i + run].tree->geom, check[i + run].pos,
+			       check[i + run].len))
+			run++;
+		run = alike(c, run);
+		if (run > 1)
+			check_batch(c, run);
+		else
+			check_one(c);
+	}
+}
+
 int verity_verify(const struct verity_tree *t, const struct verity_source *src,
 		  uint64_t pos, const void *data, size_t len,
 		  struct verity_mismatch *why)
 {
-	const struct verity_geom *g = &t->geom;
-	uint8_t got[VERITY_HASH_BATCH * VERITY_MAX_DIGEST];
-	const void *block[VERITY_HASH_BATCH];
-	const uint8_t *p = data;
-	uint64_t index = pos >> g->block_lg;
-	size_t left = len >> g->block_lg, n;
-	int err = 0;
+	struct verity_check c = {
+		.tree = t, .src = src, .pos = pos, .data = data, .len = len
+	};
 
-	if (!in_file(g, pos, len))
-		return -EINVAL;
-	for (; left && !err; left -= n, index += n) {
-		n = left < VERITY_HASH_BATCH ? left : VERITY_HASH_BATCH;
-		for (size_t i = 0; i < n; i++, p += g->block_size)
-			block[i] = p;
-		err = verity_hash_blocks(&t->hasher, block, n, got);
-		if (!err)
-			err = compare(t, src, index, n, got, why);
-	}
-	return err;
+	verity_verify_many(&c, 1);
+	if (c.result == -EBADMSG && why)
+		*why = c.why;
+	return c.result;
 }

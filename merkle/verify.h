@@ -77,6 +77,30 @@ VERITY_MUST_CHECK int verity_verify(const struct verity_tree *t,
 				    struct verity_mismatch *why);
 
 /**
+ * struct verity_check - one of several pieces of data to check together
+ * @tree, @src, @pos, @data, @len: as for verity_verify()
+ * @result, @why: as it would have returned and filled in
+ */
+struct verity_check {
+	const struct verity_tree *tree;
+	const struct verity_source *src;
+	uint64_t pos;
+	const void *data;
+	size_t len;
+	int result;
+	struct verity_mismatch why;
+};
+
+/**
+ * verity_verify_many() - verity_verify() of each, with their blocks hashed side
+ * by side
+ *
+ * Pieces of different files go into one batch where algorithm, block size and
+ * salt are the same.  What one gives does not depend on the others.
+ */
+void verity_verify_many(struct verity_check *check, size_t n);
+
+/**
  * verity_trusted_block() - get a hash block that leads to the root
  * @level: 1 to geom.levels
  *

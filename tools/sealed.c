@@ -17,32 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Read a whole file; Return: 0 or an errno, with *text to be freed */
-static int read_all(int fd, char **text, size_t *len)
-{
-	struct stat st;
-	char *buf;
-	ssize_t n;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if ((uint64_t)st.st_size > VERITY_MANIFEST_MAX)
-		return -EFBIG;
-	buf = malloc((size_t)st.st_size + 1);
-	if (!buf)
-		return -ENOMEM;
-	n = verity_pread_full(fd, buf, (size_t)st.st_size, 0);
-	if (n >= 0) {
-		*text = buf;
-		*len = (size_t)n;
-		return 0;
-	}
-	free(buf);
-	return (int)n;
-}
-
 static int check_pin(const char *where, const struct verity_digest *pin,
 		     const struct verity_digest *got)
 {
@@ -75,26 +49,21 @@ int manifest_load(int dir, const char *name, const char *where,
 		  const struct verity_digest *pin, struct verity_manifest *m,
 		  struct verity_digest *got)
 {
-	struct verity_digest d = { .alg = VERITY_SHA256, .size = 32 };
-	int fd = verity_open_beneath(dir, name, O_RDONLY), err;
+	struct verity_digest d;
 	char *text = NULL;
 	size_t len = 0;
+	int err = verity_sealed_read(dir, name, &text, &len, &d);
 
-	if (fd == -ENOENT)
-		return fd;
-	if (fd < 0)
-		return say_errno(fd, "%s: open", where);
-	err = read_all(fd, &text, &len);
-	close(fd);
+	if (err == -ENOENT)
+		return err;
 	if (err == -EINVAL)
 		say_error("%s: is not a regular file", where);
 	else if (err)
-		say_errno(err, "%s: read", where);
+		say_errno(err, "%s: %s", where,
+			  err == -EFBIG || err == -EIO ? "read" : "open");
 	if (err)
 		return err;
-	err = verity_hash_bytes(VERITY_SHA256, text, len, d.bytes);
-	if (!err)
-		err = check_pin(where, pin, &d);
+	err = check_pin(where, pin, &d);
 	if (!err)
 		err = parse(where, text, len, m);
 	if (!err)
@@ -255,41 +224,13 @@ void sealed_digest(const struct sealed *s, const struct verity_entry *e,
 	memcpy(out->bytes, e->digest, out->size);
 }
 
-static int open_in(const struct sealed *s, const char *folder,
-		   const struct verity_entry *e, struct verity_meta *meta,
-		   struct verity_complaint *why)
-{
-	struct verity_digest want;
-	char *name;
-	int fd, err;
-
-	if (asprintf(&name, "%s/%s" VERITY_META_SUFFIX, folder, e->path) < 0)
-		return -ENOMEM;
-	fd = verity_open_beneath(s->meta, name, O_RDONLY);
-	free(name);
-	if (fd < 0)
-		return fd == -ENOENT || fd == -ENOTDIR ? -ENODATA : fd;
-	sealed_digest(s, e, &want);
-	err = verity_meta_read(fd, &want, meta, why);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
-}
-
 int sealed_meta_open(const struct sealed *s, const struct verity_entry *e,
 		     struct verity_meta *meta, struct verity_complaint *why)
 {
-	struct verity_complaint ignored;
-	int fd = open_in(s, SEALED_META, e, meta, &ignored), next;
+	struct verity_digest want;
 
-	if (fd >= 0)
-		return fd;
-	next = open_in(s, SEALED_NEXT, e, meta, &ignored);
-	if (next >= 0)
-		return next;
-	/* A seal may have moved it from there to here in between. */
-	return open_in(s, SEALED_META, e, meta, why);
+	sealed_digest(s, e, &want);
+	return verity_sealed_meta(s->meta, e->path, &want, false, meta, why);
 }
 
 void sealed_say_meta(const char *path, int err,

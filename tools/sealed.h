@@ -8,18 +8,9 @@
 #ifndef TOOLS_SEALED_H
 #define TOOLS_SEALED_H
 
-#include "merkle/manifest.h"
-#include "merkle/meta.h"
+#include "merkle/sealed.h"
 
 #include <stdbool.h>
-
-/** Where things lie below the folder of metadata. */
-#define SEALED_MANIFEST "manifest"
-#define SEALED_PARTIAL  "partial" /* what an interrupted seal had done */
-#define SEALED_META     "meta"
-/* New sidecars of a path whose old one may still be in use wait here until the
- * manifest that names them is in place, and are moved then. */
-#define SEALED_NEXT "next"
 
 struct sealed {
 	int root; /* descriptors of the tree and of the metadata; owned */
